@@ -1,0 +1,1 @@
+"""Rules of this project that no linter knows: one small module per rule."""

@@ -1,0 +1,196 @@
+"""A real training: handwritten digits, a data worker of its own, evaluation, mistakes, curves.
+
+One process prepares batches (stream ``data``: its own steps, its own spans), one trains a small
+neural network (the default producer). The evaluation runs at its own cadence and joins the rows of
+the training steps. At the end a table shows the digits that the network reads wrong, as images, and
+the curves are read back from the history and drawn.
+
+    python examples/train_digits.py --plot runs/digits.png
+"""
+
+import argparse
+import multiprocessing
+import queue
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import expr_tracker as et
+
+BATCH = 64
+CLASSES = np.arange(10)
+
+
+def load() -> tuple[Any, Any, Any, Any]:
+    """Return training and held-out images ``[N, 8, 8]`` in [0, 1] and their labels ``[N]``."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    digits = load_digits()
+    images = digits.images / 16.0
+    return train_test_split(  # type: ignore[no-any-return]
+        images, digits.target, test_size=0.3, random_state=0, stratify=digits.target
+    )
+
+
+def make_batches(batches: Any, count: int, arguments: argparse.Namespace) -> None:
+    """Put ``count`` augmented batches into the queue: the data worker's process."""
+    random = np.random.default_rng(1)
+    et.init(
+        project="digits", name=arguments.name, dir=arguments.dir, stream="data", capture=False
+    )
+    try:
+        images, _, labels, _ = load()
+        for _ in range(count):
+            with et.span("produce"):
+                with et.span("pick"):
+                    chosen = random.integers(len(images), size=BATCH)
+                with et.span("augment"):
+                    batch = images[chosen] * random.uniform(0.8, 1.2, size=(BATCH, 1, 1))
+                    batch = np.clip(batch + random.normal(0, 0.08, batch.shape), 0, 1)
+                with et.span("enqueue"):
+                    batches.put((batch.reshape(BATCH, -1), labels[chosen]))
+            et.log({"data/ink": batch.mean(), "data/images": BATCH})
+    finally:
+        et.finish()
+
+
+def train(batches: Any, worker: Any, arguments: argparse.Namespace) -> None:
+    """Train on the queue's batches and evaluate every ``--eval-every`` steps."""
+    from sklearn.neural_network import MLPClassifier
+
+    _, held_out, _, truth = load()
+    flat = held_out.reshape(len(held_out), -1)
+    model = MLPClassifier(hidden_layer_sizes=(48,), learning_rate_init=1e-2, random_state=0)
+    for step in range(arguments.steps):
+        with et.span("step"):
+            with et.span("wait_for_batch"):
+                images, labels = next_batch(batches, worker)
+            with et.span("fit"):
+                model.partial_fit(images, labels, classes=CLASSES)
+        if (step + 1) % arguments.eval_every == 0 or step + 1 == arguments.steps:
+            with et.span("evaluate"):
+                odds = model.predict_proba(flat)
+            right = odds.argmax(axis=1) == truth
+            loss = -np.log(np.clip(odds[np.arange(len(truth)), truth], 1e-12, 1)).mean()
+            et.log({"eval/accuracy": right.mean(), "eval/loss": loss}, step=step)
+            show_progress(step + 1, arguments.steps, right.mean())
+        et.log({"train/loss": model.loss_}, step=step, commit=True)
+    log_mistakes(model.predict_proba(flat), held_out, truth, arguments.steps - 1)
+
+
+def next_batch(batches: Any, worker: Any) -> Any:
+    """Return the next batch; a worker that died is an error, not a wait for ever."""
+    while True:
+        try:
+            return batches.get(timeout=1)
+        except queue.Empty:
+            if not worker.is_alive():
+                sys.exit(f"the data worker ended with {worker.exitcode} before the training did")
+
+
+def log_mistakes(odds: Any, images: Any, truth: Any, step: int) -> None:
+    """Log the digits that were read wrong, the most confident mistakes first."""
+    read = odds.argmax(axis=1)
+    wrong = np.flatnonzero(read != truth)
+    wrong = wrong[np.argsort(-odds[wrong, read[wrong]])][:24]
+    table = et.Table(
+        columns=["digit", "truth", "read as", "confidence"],
+        data=[
+            [et.Image(images[i]), int(truth[i]), int(read[i]), float(odds[i, read[i]])]
+            for i in wrong
+        ],
+    )
+    # A later value of the last step: a second line of it, merged when read.
+    et.log({"eval/mistakes": table}, step=step, commit=True)
+
+
+def show_progress(done: int, steps: int, accuracy: float) -> None:
+    """Draw one line that says how far the training is."""
+    width = 30
+    bar = "#" * (done * width // steps)
+    end = "\n" if done == steps or not sys.stderr.isatty() else "\r"
+    print(f"[{bar:<{width}}] {done}/{steps} accuracy {accuracy:.3f}", end=end, file=sys.stderr)
+
+
+def draw(run: Path, picture: Path) -> None:
+    """Draw the curves from the run's own files."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    train_rows = et.history(-1, run=run, metrics=["train/loss"], dropna=True)
+    eval_rows = et.history(
+        -1, run=run, metrics=["eval/loss", "eval/accuracy"], dropna=True, fill_missing=True
+    )
+    steps = [row["_step"] for row in eval_rows]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+    left.plot(
+        [row["_step"] for row in train_rows],
+        [row["train/loss"] for row in train_rows],
+        color="#9aa7b8",
+        linewidth=1,
+        label="train/loss",
+    )
+    left.plot(steps, [row["eval/loss"] for row in eval_rows], color="#c2410c", label="eval/loss")
+    left.set(xlabel="step", ylabel="loss", yscale="log", title="Loss")
+    left.legend(frameon=False)
+    accuracy = [row["eval/accuracy"] for row in eval_rows]
+    right.plot(steps, accuracy, color="#1d4ed8", marker=".")
+    right.annotate(
+        f"{accuracy[-1]:.1%}", (steps[-1], accuracy[-1]), (-6, -14), textcoords="offset points",
+        ha="right",
+    )  # fmt: skip
+    right.set(xlabel="step", ylabel="accuracy", title="Held-out accuracy")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25)
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, dpi=120)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Run the data worker and the training, then draw what was logged."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dir", default="runs", help="the root of all runs (default: runs)")
+    parser.add_argument("--name", default="mlp", help="the run's name (default: mlp)")
+    parser.add_argument("--steps", type=int, default=400, help="training steps (default: 400)")
+    parser.add_argument("--eval-every", type=int, default=20, help="steps between evaluations")
+    parser.add_argument("--plot", type=Path, help="draw the curves into this picture")
+    arguments = parser.parse_args()
+
+    context = multiprocessing.get_context("spawn")
+    batches: Any = context.Queue(maxsize=8)
+    worker = context.Process(
+        target=make_batches, args=(batches, arguments.steps, arguments), name="data"
+    )
+    worker.start()
+    run = et.init(
+        project="digits",
+        name=arguments.name,
+        dir=arguments.dir,
+        config={**vars(arguments), "plot": None, "model": "MLP 64-48-10", "batch": BATCH},
+    )
+    try:
+        train(batches, worker, arguments)
+    finally:
+        et.finish()
+    worker.join(timeout=30)
+    if worker.exitcode != 0:
+        sys.exit(f"the data worker ended with {worker.exitcode}")
+
+    rows = et.history(1, run=run.dir, metrics=["eval/accuracy"], dropna=True)
+    rows = rows or et.history(-1, run=run.dir, metrics=["eval/accuracy"], dropna=True)[-1:]
+    print(f"held-out accuracy {rows[-1]['eval/accuracy']:.3f} after {arguments.steps} steps")
+    if arguments.plot is not None:
+        draw(Path(run.dir), arguments.plot)
+        print(f"curves: {arguments.plot}")
+    print(f"rows:   et history {run.dir}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Make a plain, redacted dict of whatever a program is configured with.
+
+Accepted: ``None``, any mapping, dataclass instances, pydantic models, attrs instances,
+``argparse.Namespace``, OmegaConf containers, absl ``FLAGS``, and objects with a ``to_dict`` that
+gives a mapping (ml_collections, Hugging Face). They nest freely. None of these packages is ever
+imported here: an object of theirs can only come from a program that did.
+
+Nothing is flattened, so ``{"a": {"b": 2}, "a.b": 1}`` keeps both. Values are encoded one by one: a
+function becomes its ``repr`` with a warning, and its neighbours stay what they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, Final
+
+from expr_tracker.capture.redaction import REDACTED, redact
+from expr_tracker.errors import OptionError
+from expr_tracker.row import RowEncoder, key_text
+
+__all__ = ["config_from"]
+
+_logger = logging.getLogger("expr_tracker")
+
+#: Deeper containers become their repr, as everywhere in rows; the redaction looks no deeper.
+_DEPTH_MAX: Final = 64
+#: The longest text of a value: a row may be 8 MiB, and a configuration is read by people.
+_TEXT_CHARACTERS_MAX: Final = 8 * 1024 * 1024
+#: More values than any configuration has; containers that share parts could unfold without end.
+_VALUES_MAX: Final = 200_000
+_CUT: Final = "[cut]"
+
+_ACCEPTED: Final = (
+    "a dict, a dataclass instance, a pydantic model, an argparse.Namespace, an OmegaConf or "
+    "ml_collections config, or absl FLAGS"
+)
+
+
+def config_from(value: object, warn: Callable[[str, str], None] | None = None) -> dict[str, Any]:
+    """Return ``value`` as a dict of plain values, secrets redacted.
+
+    Args:
+        value: the configuration, in one of the forms above.
+        warn: called once with ``(key, text)`` for each value that degrades; logs by default.
+
+    Raises:
+        OptionError: ``value`` is no mapping in any of these forms.
+    """
+    if value is None:
+        return {}
+    reader = _Reader(warn if warn is not None else _log_warning)
+    plain = reader.read(value)
+    if plain is None:
+        shown = repr(redact(_shortened(value)))
+        raise OptionError(
+            f"config={shown} ({type(value).__name__}): expected {_ACCEPTED}. "
+            "Give a single value a name: config={'value': ...}."
+        )
+    redacted: dict[str, Any] = redact(plain)
+    return redacted
+
+
+def _shortened(value: object) -> str:
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - the object's own fault; its type is named all the same
+        return "?"
+    return text if len(text) <= 60 else text[:60] + "..."
+
+
+def _log_warning(key: str, text: str) -> None:
+    _logger.warning("config %r: %s", key, text)
+
+
+class _Reader:
+    """Walks a configuration; what is no container goes through the encoder of rows."""
+
+    def __init__(self, warn: Callable[[str, str], None]) -> None:
+        self._warn = warn
+        self._encoder = RowEncoder(warn)
+        #: The containers around the value being read, to tell a cycle.
+        self._open: set[int] = set()
+        self._values_left = _VALUES_MAX
+
+    def read(self, value: object) -> dict[str, Any] | None:
+        """Return a whole configuration, plain; ``None`` where it is no mapping."""
+        self._open.add(id(value))
+        mapping = self._opened("", value)
+        return None if mapping is None else self._members("", mapping, depth=0)
+
+    def _members(self, path: str, mapping: Mapping[Any, Any], *, depth: int) -> dict[str, Any]:
+        plain: dict[str, Any] = {}
+        for key, value in mapping.items():
+            name = _name(key)
+            place = f"{path}.{name}" if path else name
+            if name in plain:
+                self._warn(place, "two keys have this text; the later value is kept")
+            plain[name] = self._value(place, value, depth + 1)
+        return plain
+
+    def _opened(self, path: str, value: object) -> Mapping[Any, Any] | None:
+        """Return a container's members as they are; ``None`` where it is none, or fails."""
+        try:
+            return _mapping_from(value)
+        except Exception as error:  # noqa: BLE001 - any object may raise anything
+            self._warn(path, f"cannot be opened: {_reason(error)}")
+            return None
+
+    def _value(self, path: str, value: object, depth: int) -> Any:
+        self._values_left -= 1
+        if self._values_left < 0:
+            if self._values_left == -1:
+                self._warn(path, f"cut here: the limit is {_VALUES_MAX} values")
+            return _CUT
+        if isinstance(value, str):
+            return self._text(path, value)
+        if callable(getattr(value, "get_secret_value", None)):
+            return REDACTED
+        if type(value) in _PLAIN or depth >= _DEPTH_MAX or id(value) in self._open:
+            return self._encoded(path, value)
+        self._open.add(id(value))
+        try:
+            return self._container(path, value, depth)
+        finally:
+            self._open.discard(id(value))
+
+    def _container(self, path: str, value: object, depth: int) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [self._value(f"{path}.{i}", v, depth + 1) for i, v in enumerate(value)]
+        # Arrays and frames have a to_dict too; the encoder knows them better.
+        is_array = hasattr(value, "__array__") or hasattr(value, "__dataframe__")
+        mapping = None if is_array else self._opened(path, value)
+        if mapping is not None:
+            return self._members(path, mapping, depth=depth)
+        return self._encoded(path, value)
+
+    def _encoded(self, path: str, value: object) -> Any:
+        plain = self._encoder.value(path, value)
+        return self._text(path, plain) if isinstance(plain, str) else plain
+
+    def _text(self, path: str, text: str) -> str:
+        if len(text) <= _TEXT_CHARACTERS_MAX:
+            return str.__str__(text)
+        rest = len(text) - _TEXT_CHARACTERS_MAX
+        self._warn(path, f"cut by {rest} characters; the limit is {_TEXT_CHARACTERS_MAX}")
+        return text[:_TEXT_CHARACTERS_MAX] + f"... [cut: {rest} more characters]"
+
+
+_PLAIN: Final = frozenset({int, float, bool, type(None), bytes})
+
+
+def _mapping_from(value: object) -> Mapping[Any, Any] | None:  # noqa: PLR0911 - one line per form
+    """Return the members of ``value``, one level; ``None`` if it is no mapping in any form."""
+    if isinstance(value, type):
+        return None
+    omega = _omega_container(value)
+    if omega is not None:
+        return omega if isinstance(omega, Mapping) else None
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, (argparse.Namespace, SimpleNamespace)):
+        return vars(value)
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    attributes = getattr(value, "__attrs_attrs__", None)
+    if attributes is not None:
+        return {attribute.name: getattr(value, attribute.name) for attribute in attributes}
+    return _mapping_from_method(value)
+
+
+def _mapping_from_method(value: object) -> Mapping[Any, Any] | None:
+    for name in ("flag_values_dict", "model_dump", "to_dict"):
+        method = getattr(value, name, None)
+        if not callable(method):
+            continue
+        try:
+            # pydantic: its JSON form hides secrets and writes times and paths as text.
+            members = method(mode="json") if name == "model_dump" else method()
+        except Exception:
+            if name != "model_dump":
+                raise
+            # A field without a JSON form must not cost the others.
+            members = method()
+        if isinstance(members, Mapping):
+            return members
+    return None
+
+
+def _omega_container(value: object) -> object | None:
+    """Return an OmegaConf container as plain dicts and lists, interpolations resolved."""
+    omegaconf = sys.modules.get("omegaconf")
+    if omegaconf is None or not hasattr(value, "_content"):
+        return None
+    to_container = omegaconf.OmegaConf.to_container
+    try:
+        return to_container(value, resolve=True)  # type: ignore[no-any-return]
+    except Exception:  # noqa: BLE001 - a missing variable: the interpolation's text says as much
+        return to_container(value, resolve=False)  # type: ignore[no-any-return]
+
+
+def _name(key: object) -> str:
+    try:
+        return key_text(key)
+    except Exception:  # noqa: BLE001 - a key whose str raises still has a type
+        return f"<unrepresentable {type(key).__name__}>"
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__)[:200]

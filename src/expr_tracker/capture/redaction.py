@@ -1,0 +1,169 @@
+"""Take secrets out of what is about to be written: trees, argument lists, text.
+
+Three rules, the same everywhere:
+
+1. A value under a name of `secret_names` is replaced: members of trees, ``--key value`` and
+   ``key=value`` in argument lists, ``key: value``, ``key="value"`` and headers in text.
+2. What `token_shapes` knows is replaced wherever it stands.
+3. Never replaced: ``True``, ``False``, ``None``, floats, whole numbers of at most six digits (a
+   count, a size or a vocabulary index is no secret; written as text likewise), empty text, and
+   references such as ``${API_KEY}`` that name a secret without holding it.
+
+Structure survives: the same keys, the same lengths, a text for each text that is replaced. The
+functions are idempotent and take time in proportion to their input. They are a net for accidents;
+a secret under an innocent name and in no known shape passes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from expr_tracker.capture.secret_names import is_secret_name
+from expr_tracker.capture.text_pairs import is_harmless, is_secret_value, without_pairs
+from expr_tracker.capture.token_shapes import (
+    KEY_BLOCK_BEGIN,
+    KEY_BLOCK_END,
+    REDACTED,
+    without_shapes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["REDACTED", "LineRedactor", "redact", "redact_argv", "redact_text"]
+
+#: A password of digits has more; counts, ports and indices of vocabularies have at most six.
+_HARMLESS_NUMBER_MAX: Final = 999_999
+#: The encoder of rows stops at 64 levels; deeper trees are hostile and end in the mark.
+_DEPTH_MAX: Final = 128
+#: Replacing a secret can complete the pattern of the next one; three passes settled every text
+#: that the property tests found, and each pass only shrinks what is left to find.
+_PASSES_MAX: Final = 8
+#: RSA keys of 16 384 bits have about 200 lines; a block without its end stops hiding lines there.
+_KEY_BLOCK_LINES_MAX: Final = 256
+
+#: ``user:password@host`` without a scheme, as database names have it.
+_BARE_USER_INFO: Final = re.compile(r"([^\s:/@]++:)[^\s@]++(@[^\s@]++)")
+_CONNECTION_ENDINGS: Final = ("dsn", "uri", "url", "db", "database", "connection")
+
+_FLAG: Final = re.compile(r"--?([A-Za-z][\w.-]*)", re.ASCII)
+#: A value may begin with a hyphen (a key block, a number); a flag goes on with a letter.
+_NEXT_FLAG: Final = re.compile(r"--?[A-Za-z]")
+_PAIR: Final = re.compile(r"([+~-]{0,2}([A-Za-z_][\w./@-]*)=)(.*)", re.ASCII | re.DOTALL)
+
+
+def redact(value: Any) -> Any:
+    """Return a JSON-like tree without secrets; the one that was passed is left as it is."""
+    return _tree(value, secret=False, depth=0)
+
+
+def redact_argv(argv: Sequence[str]) -> list[str]:
+    """Return the arguments of a program without secrets, as many as were passed."""
+    redacted: list[str] = []
+    flag: str | None = None
+    for argument in argv:
+        if flag is not None and _NEXT_FLAG.match(argument) is None:
+            redacted.append(_under_name(flag, argument))
+            flag = None
+            continue
+        pair = _PAIR.fullmatch(argument)
+        if pair is not None:
+            redacted.append(pair[1] + _under_name(pair[2], pair[3]))
+            flag = None
+            continue
+        match = _FLAG.fullmatch(argument)
+        flag = match[1] if match is not None else ("login" if argument == "login" else None)
+        redacted.append(redact_text(argument))
+    return redacted
+
+
+def redact_text(text: str) -> str:
+    """Return ``text`` (a line, a document, a diff) without secrets."""
+    for _ in range(_PASSES_MAX):
+        redacted = without_pairs(without_shapes(text))
+        if redacted == text:
+            break
+        text = redacted
+    return text
+
+
+class LineRedactor:
+    """`redact_text` for text that arrives line by line: it remembers an open key block."""
+
+    def __init__(self) -> None:
+        self._lines_left = 0
+
+    def __call__(self, line: str) -> str:
+        """Return the next line without secrets."""
+        if self._lines_left:
+            end = KEY_BLOCK_END.search(line)
+            self._lines_left = 0 if end is not None else self._lines_left - 1
+            return REDACTED if end is None else REDACTED + redact_text(line[end.end() :])
+        if "-----BEGIN " in line:
+            begins = list(KEY_BLOCK_BEGIN.finditer(line))
+            if begins and KEY_BLOCK_END.search(line, begins[-1].end()) is None:
+                self._lines_left = _KEY_BLOCK_LINES_MAX
+        return redact_text(line)
+
+
+# --- trees ---------------------------------------------------------------------------------------
+
+
+def _tree(value: Any, *, secret: bool, depth: int) -> Any:
+    if isinstance(value, str):
+        return _secret_text(value) if secret else redact_text(value)
+    if depth >= _DEPTH_MAX:
+        return REDACTED
+    if isinstance(value, dict):
+        return _members(value, secret=secret, depth=depth + 1)
+    if isinstance(value, (list, tuple)):
+        return _items(value, secret=secret, depth=depth + 1)
+    if secret and type(value) is int and abs(value) > _HARMLESS_NUMBER_MAX:
+        return REDACTED
+    return value
+
+
+def _members(mapping: Mapping[Any, Any], *, secret: bool, depth: int) -> dict[Any, Any]:
+    # {"name": "API_KEY", "value": "..."}: how containers and headers list their settings.
+    named = mapping.get("name", mapping.get("key"))
+    holds_secret = isinstance(named, str) and is_secret_name(named)
+    return {
+        key: _member(
+            key,
+            value,
+            secret=secret or is_secret_name(str(key)) or (holds_secret and key == "value"),
+            depth=depth,
+        )
+        for key, value in mapping.items()
+    }
+
+
+def _member(key: Any, value: Any, *, secret: bool, depth: int) -> Any:
+    if not secret and isinstance(value, str) and isinstance(key, str):
+        return _under_name(key, value)
+    return _tree(value, secret=secret, depth=depth)
+
+
+def _items(
+    items: list[Any] | tuple[Any, ...], *, secret: bool, depth: int
+) -> list[Any] | tuple[Any, ...]:
+    if not secret and items and all(isinstance(item, str) for item in items):
+        redacted = redact_argv(items)
+    else:
+        redacted = [_tree(item, secret=secret, depth=depth) for item in items]
+    return tuple(redacted) if isinstance(items, tuple) else redacted
+
+
+def _under_name(name: str, text: str) -> str:
+    """Return the text that stands under ``name``, replaced or searched."""
+    if is_secret_value(name, text):
+        return _secret_text(text)
+    if "://" not in text and name.lower().endswith(_CONNECTION_ENDINGS):
+        match = _BARE_USER_INFO.fullmatch(text)
+        text = text if match is None else match[1] + REDACTED + match[2]
+    return redact_text(text)
+
+
+def _secret_text(text: str) -> str:
+    return text if is_harmless(text) else REDACTED

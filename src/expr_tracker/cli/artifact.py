@@ -1,0 +1,226 @@
+"""``et artifact``: list, show, fetch and verify the artifacts of a project.
+
+Every command takes WHERE, the folder of a project, of one of its runs, or of the artifacts
+themselves; a path that is not there is also looked for below the root of all runs (``ET_DIR``, else
+``runs``). Nothing here writes to the store.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from expr_tracker.artifacts import Artifact, ArtifactStore
+
+__all__ = ["command"]
+
+command = click.Group("artifact", help="List, show, fetch and verify artifacts.")
+
+_where = click.argument("where")
+_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How it is printed.",
+)
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Turn what a user can get wrong into one line and exit code 2."""
+    from expr_tracker.errors import TrackerError
+
+    try:
+        yield
+    except (TrackerError, OSError) as error:
+        text = " ".join(_shown(str(error)).split())
+        click.echo(f"Error: {text}", err=True)
+        raise click.exceptions.Exit(2) from error
+
+
+def _store(where: str) -> ArtifactStore:
+    from expr_tracker.artifacts import find_store
+    from expr_tracker.options import root_from_environment
+
+    path = Path(where)
+    below_root = Path(root_from_environment() or "runs") / path
+    return find_store(below_root if not path.exists() and below_root.exists() else path)
+
+
+def _print_json(value: Any) -> None:
+    # The floats that JSON lacks can only come from metadata; the index keeps them the same way.
+    from expr_tracker.row import without_nonfinite
+
+    strict = [without_nonfinite(one) for one in value] if isinstance(value, list) else value
+    click.echo(json.dumps(strict, indent=2))
+
+
+@command.command("list")
+@_where
+@click.argument("name", required=False)
+@click.option("--type", "kind", help="Only artifacts of this type.")
+@_format
+def list_(where: str, *, name: str | None, kind: str | None, form: str) -> None:
+    """List the versions in WHERE, or those of NAME alone."""
+    with _one_line_errors():
+        store = _store(where)
+        if name is not None:
+            store.find(name)
+            name = name.partition(":")[0]
+        artifacts = store.list(name, kind)
+    if form == "json":
+        _print_json([_outline(artifact) for artifact in artifacts])
+        return
+    if not artifacts:
+        click.echo("No artifacts.")
+        return
+    rows: list[tuple[str, ...]] = [
+        ("ARTIFACT", "TYPE", "FILES", "SIZE", "CREATED", "RUN", "STEP", "ALIASES")
+    ]
+    rows.extend(_row(artifact) for artifact in artifacts)
+    _print_table(rows)
+
+
+def _outline(artifact: Artifact) -> dict[str, Any]:
+    outline = artifact.to_dict()
+    entries = outline.pop("entries")
+    return outline | {"files": len(entries), "size": _size_bytes(artifact)}
+
+
+def _row(artifact: Artifact) -> tuple[str, ...]:
+    return (
+        artifact.qualified_name,
+        artifact.type,
+        str(len(artifact.entries)),
+        _size(_size_bytes(artifact)),
+        _time(artifact.created_at),
+        artifact.run or "-",
+        "-" if artifact.step is None else str(artifact.step),
+        ", ".join(artifact.aliases) or "-",
+    )
+
+
+def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    shown = [tuple(_shown(cell) for cell in row) for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+@command.command("show")
+@_where
+@click.argument("artifact")
+@_format
+def show(where: str, artifact: str, form: str) -> None:
+    """Show one version: ARTIFACT is NAME, NAME:v3 or NAME:ALIAS."""
+    with _one_line_errors():
+        found = _store(where).find(artifact)
+    if form == "json":
+        _print_json([found.to_dict()])
+        return
+    lines = {
+        "artifact": found.qualified_name,
+        "type": found.type,
+        "description": found.description or "-",
+        "aliases": ", ".join(found.aliases) or "-",
+        "created": _time(found.created_at),
+        "run": found.run or "-",
+        "step": "-" if found.step is None else str(found.step),
+        "digest": found.digest or "-",
+        "folder": str(found.dir),
+        "metadata": json.dumps(found.metadata) if found.metadata else "-",
+    }
+    for label, text in lines.items():
+        click.echo(f"{label:<12}{_shown(text)}")
+    click.echo(f"{'entries':<12}{len(found.entries)}, {_size(_size_bytes(found))}")
+    for entry in found.entries:
+        place = f"  -> {entry.ref}" if entry.ref is not None else ""
+        size = "?" if entry.size is None else _size(entry.size)
+        click.echo(_shown(f"  {size:>10}  {entry.path}{place}"))
+
+
+@command.command("get")
+@_where
+@click.argument("artifact")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to copy to; NAME-VERSION here if it is left out.",
+)
+def get(where: str, artifact: str, output: Path | None) -> None:
+    """Copy the files of one version to a folder, each checked against its digest.
+
+    Files that are there already with the right content are kept, so a copy that was cut short can
+    be repeated.
+    """
+    with _one_line_errors():
+        found = _store(where).find(artifact)
+        target = output or Path(f"{found.name}-{found.version}")
+        found.download(target)
+    click.echo(_shown(f"{found.qualified_name}: {len(found.entries)} files checked, in {target}"))
+
+
+@command.command("verify")
+@_where
+@click.argument("artifact", required=False)
+@click.pass_context
+def verify(context: click.Context, where: str, artifact: str | None) -> None:
+    """Read every stored byte and compare it with what was logged.
+
+    ARTIFACT is NAME for all its versions, NAME:v3 or NAME:ALIAS for one; left out, everything is
+    read. Exit code 1 if a file is missing or changed.
+    """
+    with _one_line_errors():
+        result = _store(where).examine(artifact)
+    for problem in result.problems:
+        click.echo(_shown(str(problem)))
+    if result.problems:
+        click.echo(f"{len(result.problems)} file(s) are not what was logged.", err=True)
+        context.exit(1)
+    unread = f"; {result.unread_count} reference(s) have no digest" if result.unread_count else ""
+    click.echo(
+        f"{result.version_count} version(s), {result.file_count} file(s), "
+        f"{_size(result.size_bytes)}: all as logged{unread}."
+    )
+
+
+def _size_bytes(artifact: Artifact) -> int:
+    return sum(entry.size or 0 for entry in artifact.entries)
+
+
+def _size(size_bytes: int) -> str:
+    size = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    try:
+        return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
+    except (ValueError, OverflowError, OSError):
+        return "-"
+
+
+def _shown(text: str) -> str:
+    """Return ``text`` without what a terminal would obey: names come from other people's files."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )

@@ -1,0 +1,61 @@
+"""``et console``: what a run printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from expr_tracker.cli.failure import Failure, reported
+
+if TYPE_CHECKING:
+    from expr_tracker.store.files import StreamKey
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--stream", metavar="NAME", help="A stream; 'default' is the unnamed one.")
+@click.option("--rank", type=click.IntRange(min=0), help="The rank; by default the lowest.")
+@click.option("--raw", is_flag=True, help="As it was printed: carriage returns are kept.")
+@click.option(
+    "--source", type=click.Choice(["stdout", "stderr"]), help="Only output, or only errors."
+)
+@reported()
+def command(
+    *, run: Path, stream: str | None, rank: int | None, raw: bool, source: str | None
+) -> None:
+    """Show the captured output of RUN, a run's directory or a console file.
+
+    Progress bars are shown in their last state. A run is captured with capture_console=True.
+    """
+    from expr_tracker.console import read_console
+
+    for row in read_console(_console_file(run, stream, rank), raw=raw):
+        if source is None or row.get("source") == source:
+            # Bytes, because a terminal of another encoding must not end the output.
+            click.echo(row["text"].encode("utf-8", "backslashreplace"))
+
+
+def _console_file(run: Path, stream: str | None, rank: int | None) -> Path:
+    from expr_tracker.store.files import RunFiles, check_stream, stream_keys
+
+    if run.is_file():
+        return run
+    if not run.is_dir():
+        raise Failure(f"{run}: no such run.")
+    wanted = None if stream in {None, "default"} else check_stream(stream)
+    keys = stream_keys(run, "console")
+    found = [key for key in keys if key.stream == wanted and rank in {None, key.rank}]
+    if not found:
+        raise Failure(_nothing_captured(run, keys))
+    return RunFiles(run, found[0]).console
+
+
+def _nothing_captured(run: Path, keys: list[StreamKey]) -> str:
+    if not keys:
+        return f"{run}: nothing was captured. Use et.init(..., capture_console=True)."
+    names = ", ".join(key.label for key in keys)
+    return f"{run}: no captured output of that stream and rank. There is: {names}."

@@ -1,0 +1,50 @@
+"""``et export``: what a run logged, as Parquet, CSV, JSON lines or Arrow."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, get_args
+
+import click
+
+from expr_tracker.cli.failure import reported
+from expr_tracker.cli.history import stream_name
+
+__all__ = ["command"]
+
+_FORMATS = ("parquet", "csv", "jsonl", "arrow")
+
+
+@click.command()
+@click.argument("run")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The file to write.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="By default what FILE ends with."
+)
+@click.option(
+    "--stream", default="*", metavar="NAME", help="A stream or 'default'; all if left out."
+)
+@click.option("--rank", type=click.IntRange(min=0), help="One rank; all if left out.")
+@reported()
+def command(*, run: str, output: str, form: str | None, stream: str, rank: int | None) -> None:
+    """Write everything that a run logged to one file.
+
+    One line per step and stream; several streams are told apart by the columns _stream and _rank.
+    """
+    from expr_tracker.history.exports import Format, export
+
+    assert get_args(Format) == _FORMATS
+    chosen: Any = form
+    wanted = stream_name(stream)
+    if sys.stderr.isatty():
+        with click.progressbar(length=1, label="Exporting", file=sys.stderr) as bar:
+
+            def progress(done: int, total: int) -> None:
+                bar.length = max(1, total)
+                bar.update(done - bar.pos)
+
+            report = export(run, output, chosen, stream=wanted, rank=rank, progress=progress)
+    else:
+        report = export(run, output, chosen, stream=wanted, rank=rank)
+    streams = ", ".join(report.streams)
+    click.echo(f"{report.rows} rows of {streams} written to {report.path}")

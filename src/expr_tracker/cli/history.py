@@ -1,0 +1,177 @@
+"""``et history``: the rows of a run, as a table or for another program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+
+from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.table import cell_text, echo_bytes, echo_table, json_bytes, local_time
+
+__all__ = ["StepRange", "command", "stream_name"]
+
+
+if TYPE_CHECKING:
+    _OneLine = click.ParamType[Any]
+else:
+    # click >= 8.2 types its parameters; older ones cannot be subscripted.
+    _OneLine = click.ParamType
+
+#: Steps of 64 bits have 19 digits.
+_STEP_RANGE: Final = re.compile(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?")
+
+
+class StepRange(_OneLine):
+    """Two steps with a colon between them, either of which may be left out."""
+
+    name = "a:b"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int | None, int | None]:
+        """Return the two steps."""
+        del param, ctx
+        match = _STEP_RANGE.fullmatch(value.strip())
+        if match is None:
+            raise Failure(f"--step-range {value!r}: expected two steps: 100:200, 100: or :200.")
+        low, high = match.groups()
+        return (int(low) if low else None, int(high) if high else None)
+
+
+class _Attempt(_OneLine):
+    name = "k|all"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Literal["all"]:
+        del param, ctx
+        if value == "all":
+            return "all"
+        if not (value.isascii() and value.isdigit() and int(value) >= 1):
+            raise Failure(f"--attempt {value!r}: expected an attempt's number from 1, or all.")
+        return int(value)
+
+
+def stream_name(text: str | None) -> str | None:
+    """Return the stream that the command line means: ``default`` is the default producer."""
+    return None if text in (None, "default") else text
+
+
+@click.command()
+@click.argument("run")
+@click.option("-n", "count", type=int, default=20, show_default=True, help="Steps; -1 for all.")
+@click.option("--metrics", "listed", metavar="A,B", help="Metrics to show, by comma; globs too.")
+@click.option("--metric", "named", multiple=True, metavar="NAME", help="One metric; repeatable.")
+@click.option("--step-range", type=StepRange(), help="Steps a to b, b left out.")
+@click.option("--stream", metavar="NAME", help="A stream, 'default', or '*' for all.")
+@click.option("--rank", type=click.IntRange(min=0), help="The rank; by default the lowest.")
+@click.option("--attempt", type=_Attempt(), help="One attempt alone, or all beside each other.")
+@click.option("--attempts", is_flag=True, help="List the attempts instead of rows.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "jsonl"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+@reported()
+def command(  # noqa: PLR0913 - one argument an option
+    *,
+    run: str,
+    count: int,
+    listed: str | None,
+    named: tuple[str, ...],
+    step_range: tuple[int | None, int | None] | None,
+    stream: str | None,
+    rank: int | None,
+    attempt: int | Literal["all"] | None,
+    attempts: bool,
+    form: str,
+) -> None:
+    """Show the rows of a run, the newest steps last.
+
+    RUN is a run's directory or a metrics file; it may still be written.
+    """
+    if attempts:
+        _print(_attempt_rows(run, stream_name(stream), rank), form)
+        return
+    from expr_tracker.history import read_history
+
+    metrics = [name for name in (listed or "").split(",") if name] + list(named)
+    rows = read_history(
+        run,
+        count,
+        stream=stream_name(stream),
+        metrics=metrics or None,
+        step_range=step_range,
+        attempt=attempt,
+        rank=rank,
+    )
+    _print(rows, form)
+
+
+def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
+    from expr_tracker.history import list_attempts
+
+    return [
+        {
+            "attempt": attempt.number,
+            "from_step": attempt.from_step,
+            "started": attempt.time,
+            "pid": attempt.pid,
+            "status": attempt.status,
+            "ended": attempt.end_time,
+        }
+        for attempt in list_attempts(run, stream, rank)
+    ]
+
+
+def _print(rows: list[dict[str, Any]], form: str) -> None:
+    if form == "json":
+        echo_bytes(json_bytes(rows))
+    elif form == "jsonl":
+        from expr_tracker.store.lines import encode_line
+
+        for row in rows:
+            click.echo(encode_line(row), nl=False)
+    elif form == "csv":
+        _print_csv(rows)
+    elif not rows:
+        click.echo("No rows.")
+    else:
+        names = _names(rows)
+        times = {"_time", "started", "ended"}
+        echo_table(
+            names,
+            [
+                [
+                    local_time(row.get(name)) if name in times else cell_text(row.get(name))
+                    for name in names
+                ]
+                for row in rows
+            ],
+        )
+
+
+def _print_csv(rows: list[dict[str, Any]]) -> None:
+    from expr_tracker.history.exports import csv_cell
+
+    names = _names(rows)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    if names:
+        writer.writerow(names)
+    writer.writerows([csv_cell(row.get(name)) for name in names] for row in rows)
+    click.echo(text.getvalue().encode("utf-8", "backslashreplace"), nl=False)
+
+
+def _names(rows: list[dict[str, Any]]) -> list[str]:
+    names: dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row))
+    return list(names)

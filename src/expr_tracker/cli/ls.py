@@ -1,0 +1,65 @@
+"""``et ls``: the runs below a folder and how they are doing."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import click
+
+from expr_tracker.cli.failure import reported
+from expr_tracker.cli.table import cell_text, echo_bytes, echo_table, json_bytes, local_time
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("directory", required=False)
+@click.option("--metric", metavar="NAME", help="Show the newest value of this metric.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+@reported()
+def command(*, directory: str | None, metric: str | None, form: str) -> None:
+    """List the runs below DIRECTORY, by default the root of all runs (ET_DIR, or runs)."""
+    from expr_tracker.history.status import find_runs, overview_of
+    from expr_tracker.options import root_from_environment
+
+    root = Path(directory or root_from_environment() or "runs")
+    found = [overview_of(run, metric) for run in find_runs(root)]
+    rows: list[dict[str, Any]] = []
+    for overview in found:
+        row = {**dataclasses.asdict(overview), "path": str(overview.path)}
+        row["streams"] = list(overview.streams)
+        value = row.pop("value")
+        if metric is not None:
+            row[metric] = value
+        rows.append(row)
+    if form == "json":
+        echo_bytes(json_bytes(rows))
+        return
+    if not rows:
+        click.echo(f"No runs below {root}.")
+        return
+    names = ["project", "name", "status", "streams", "rows", "last_step", "started"]
+    names += [metric] if metric is not None else []
+    echo_table(
+        names,
+        [
+            [
+                local_time(row[name])
+                if name == "started"
+                else ",".join(row[name])
+                if name == "streams"
+                else cell_text(row[name])
+                for name in names
+            ]
+            for row in rows
+        ],
+    )

@@ -1,0 +1,63 @@
+"""``et verify``: whether a run's files are whole, or hold the same as another's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from expr_tracker.cli.failure import reported
+
+if TYPE_CHECKING:
+    from expr_tracker.history.verification import StreamReport
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("run")
+@click.option("--against", metavar="DIR", help="Another run, which should hold the same rows.")
+@reported()
+def command(*, run: str, against: str | None) -> None:
+    """Read every line of a run and say what is there and what is wrong.
+
+    Ends with exit code 1 if anything is wrong, or differs from the run given with --against.
+    """
+    from expr_tracker.history.verification import compare, verify
+
+    report = verify(run)
+    click.echo(f"{report.path}: {report.status}")
+    for stream in report.streams:
+        for line in _lines(stream):
+            click.echo(line)
+    problems = report.problems
+    for problem in problems:
+        click.echo(f"wrong: {problem}")
+    differences: list[str] = []
+    if against is not None:
+        differences = compare(run, against)
+        for difference in differences:
+            click.echo(f"differs: {difference}")
+        if not differences:
+            click.echo(f"equal to {against}")
+    if problems or differences:
+        click.get_current_context().exit(1)
+    click.echo("ok")
+
+
+def _lines(stream: StreamReport) -> list[str]:
+    steps = f"{stream.steps} steps"
+    if stream.min_step is not None:
+        steps += f" ({stream.min_step} to {stream.max_step})"
+    lines = [f"  {stream.label}: {stream.rows} rows, {steps}, sidecar {stream.sidecar}"]
+    if len(stream.attempts) > 1:
+        for attempt in stream.attempts:
+            begins = "" if attempt.from_step is None else f", from step {attempt.from_step}"
+            ended = attempt.status or "no end"
+            lines.append(f"    attempt {attempt.number}: {attempt.rows} rows{begins}, {ended}")
+    if stream.has_open_row:
+        lines.append("    the open row of a process that died is counted (from its journal)")
+    if stream.media:
+        lines.append(f"    {stream.media} media files")
+    lines.append(f"    sha256 {stream.sha256}")
+    return lines

@@ -1,0 +1,476 @@
+"""This process's run, and the functions of the package that act on it.
+
+One run is open at a time. `init` makes it, `finish` ends it, and the exit hook ends it where the
+program did not. After a fork the child has no run: the parent's is discarded, with one warning on
+first use, before any of its locks is touched.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from expr_tracker.errors import NoRunError, RunActiveError
+from expr_tracker.loading import loading
+
+if TYPE_CHECKING:
+    from expr_tracker.artifacts import Artifact, StoreMode
+    from expr_tracker.run import Run
+    from expr_tracker.spans import Span
+
+__all__ = [
+    "define_metric",
+    "finish",
+    "get_run",
+    "history",
+    "info",
+    "init",
+    "log",
+    "log_artifact",
+    "rewind",
+    "span",
+    "start_span",
+    "summary",
+    "use_artifact",
+]
+
+
+class _Running:
+    """The sentinel for "the stream that this process writes", which differs from ``None``."""
+
+    def __repr__(self) -> str:
+        return "<the running stream>"
+
+
+RUNNING: Final = _Running()
+
+_run: Run | None = None
+# Re-entrant: a log handler that calls `init` within `init` gets an error, not a deadlock.
+_lock = threading.RLock()
+_is_opening = False
+_has_finished = False
+_is_discarded = False
+_dropped_in_child = 0
+_span_class: type[Span] | None = None
+
+
+def init(  # noqa: PLR0913 - the signature that programs already call
+    project: str,
+    name: str | None = None,
+    entity: str | None = None,
+    dir: str | os.PathLike[str] | None = None,  # noqa: A002 - the name that callers use
+    run_dir: str | os.PathLike[str] | None = None,
+    notes: str | None = None,
+    tags: Sequence[str] | None = None,
+    resume: Any = "allow",
+    config: Any = None,
+    backends: Any = None,
+    backend_kwargs: dict[str, Any] | None = None,
+    print_to_screen: bool = False,  # noqa: FBT001, FBT002 - as above
+    alert: Any = None,
+    alert_rules: Sequence[Any] = (),
+    **kwargs: Any,
+) -> Run:
+    """Open a run for this process and make it the current one.
+
+    The run lives in ``<dir>/<project>/<name>/``. Where it exists already, logging continues behind
+    its last step, in a new attempt.
+
+    Args:
+        project: the folder that groups runs.
+        name: the run's folder; ``None`` makes one from the time and a random ending.
+        entity: who the run belongs to; kept with the run.
+        dir: the root of all runs; by default ``ET_DIR``, else ``runs``.
+        run_dir: the run's directory itself, instead of ``dir``.
+        notes: free text; kept with the run.
+        tags: labels; kept with the run.
+        resume: accepted for mirrors; a local run is always continued.
+        config: any mapping, dataclass, pydantic model, argparse namespace or the like; secrets are
+            redacted before it is written.
+        backends: names of mirrors, or objects with ``init``, ``log`` and ``finish``. None is on by
+            default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.
+        backend_kwargs: arguments by mirror; those of ``"jsonl"`` are options of the run.
+        print_to_screen: print every committed row.
+        alert: alert configuration.
+        alert_rules: rules to watch.
+        **kwargs: every field of `expr_tracker.options.Options`: ``stream``, ``step_policy``,
+            ``durability``, ``resume_step``, ``capture``, ...
+
+    Returns:
+        The run, which is a context manager too.
+
+    Raises:
+        RunActiveError: this process has an open run.
+        StreamInUseError: another live process writes the same stream of the same run.
+        NameRefusedError: project, name or stream cannot be a file name.
+        UnknownOptionError: an option's name is not known.
+        OptionError: an option's value breaks its rule.
+        OSError: the directory cannot be written.
+    """
+    global _run, _is_opening, _is_discarded, _dropped_in_child  # noqa: PLW0603 - the one process-wide name
+    del resume
+    with _lock:
+        if _run is not None:
+            raise RunActiveError(
+                f"The run {_run.name!r} is open in this process. Call et.finish() before the next "
+                "et.init()."
+            )
+        if _is_opening:
+            raise RunActiveError(
+                "et.init() was called from within et.init() (by a log handler, for example): the "
+                "first call opens the run."
+            )
+        _is_opening = True
+        try:
+            with loading:
+                from expr_tracker.run.setup import open_run  # noqa: PLC0415 - only who logs pays
+
+            run = open_run(
+                project,
+                name,
+                root=dir,
+                run_dir=run_dir,
+                about={"entity": entity, "notes": notes, "tags": _tag_list(tags)},
+                config=config,
+                backends=backends,
+                alerts=(alert, alert_rules),
+                options={
+                    **(backend_kwargs or {}).get("jsonl", {}),
+                    "print_to_screen": print_to_screen,
+                    **kwargs,
+                },
+            )
+        finally:
+            _is_opening = False
+        _run = run
+        _is_discarded = False
+        if _dropped_in_child:
+            run.notices.count("dropped", "calls in this forked child before init", _dropped_in_child)
+            _dropped_in_child = 0
+    return run
+
+
+def _tag_list(tags: Sequence[str] | None) -> list[str]:
+    if tags is None:
+        return []
+    return [tags] if isinstance(tags, str) else [str(tag) for tag in tags]
+
+
+def log(data: Any, step: Any = None, commit: bool | None = None) -> None:  # noqa: FBT001 - as users call it
+    """Record metrics.
+
+    Args:
+        data: a dict of metric names and values; anything else is stored under ``value``.
+        step: the row's step, a whole number. Left out, values join the open row, or the next step.
+        commit: whether the row is complete now: by default yes without ``step``, no with it.
+
+    Raises:
+        NoRunError: no run is open.
+        StepError: ``step`` is no whole number of 64 bits.
+        StepOrderError: ``step`` is below the newest one, under ``step_policy="strict"``.
+    """
+    run = _run
+    if run is None:
+        _without_run("log")
+        return
+    run.log(data, step, commit)
+
+
+def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:  # noqa: FBT001 - as above
+    """End the current run: commit the open row, write everything, say what was not stored.
+
+    A second call does nothing.
+
+    Args:
+        exit_code: anything but 0 and ``None`` marks the attempt as failed.
+        quiet: leave out the closing line unless something was lost.
+
+    Raises:
+        NoRunError: no run was ever opened in this process.
+    """
+    global _run, _has_finished  # noqa: PLW0603 - the one process-wide name lives here
+    run = _run
+    if run is None:
+        if _has_finished or _is_discarded:
+            return
+        _no_run("finish")
+    try:
+        run.finish(exit_code, quiet)
+    finally:
+        if run.is_finished:
+            with _lock:
+                if _run is run:
+                    _run = None
+                _has_finished = True
+
+
+def get_run() -> Run | None:
+    """Return the current run, or ``None``."""
+    return _run
+
+
+def history(  # noqa: PLR0913 - the signature that programs already call
+    n: int | None = 50,
+    *,
+    stream: Any = RUNNING,
+    output_type: str | None = "dict",
+    metrics: Any = None,
+    step_range: tuple[int | None, int | None] | None = None,
+    include_meta: bool = True,
+    include_open: bool = True,
+    fill_missing: bool = False,
+    dropna: bool = False,
+    attempt: Any = None,
+    rank: int | None = None,
+    run: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Return the newest rows.
+
+    Args:
+        n: steps, newest last; ``-1`` or ``None`` is all.
+        stream: left out, the stream that this process writes (with ``run``: the default producer);
+            ``None`` the default producer; a name; a list; ``"*"`` all, with a ``_stream`` column.
+        output_type: ``"dict"`` (a list of dicts), ``"pandas"``, ``"polars"`` or ``"arrow"``.
+        metrics: a name, a glob (``"train/*"``) or a list of them; by default every metric.
+        step_range: ``(start, stop)``, half open; either may be ``None``.
+        include_meta: whether rows have ``_step`` and ``_time``.
+        include_open: whether the open row counts as the newest step.
+        fill_missing: whether absent metrics are there as ``None``.
+        dropna: leave out rows that have none of the selected metrics.
+        attempt: a number, or ``"all"``; by default the newest value of every step.
+        rank: the rank to read; by default this process's own, or 0.
+        run: read this run's directory (or metrics file) instead of the current run.
+
+    Raises:
+        NoRunError: no run is open and ``run`` is left out.
+        RunNotFoundError: there is no such run, stream or file.
+        QueryError: a range, type or selection has no meaning.
+    """
+    current = _run
+    selection: dict[str, Any] = {
+        "output_type": output_type,
+        "metrics": metrics,
+        "step_range": step_range,
+        "include_meta": include_meta,
+        "fill_missing": fill_missing,
+        "dropna": dropna,
+        "attempt": attempt,
+    }
+    if run is None:
+        if current is None:
+            _no_run("history")
+        own = current.files.key
+        is_own = stream is RUNNING or (not isinstance(stream, list) and stream == own.stream)
+        if is_own and (rank is None or rank == own.rank):
+            return current.history.query(n, include_open=include_open, **selection)
+        run = current.dir
+        stream = own.stream if stream is RUNNING else stream
+    with loading:
+        from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
+
+    wanted = None if stream is RUNNING else stream
+    return read_history(run, n, stream=wanted, rank=rank, **selection)
+
+
+def info() -> dict[str, Any]:
+    """Return the current run's state as figures: rows, bytes, losses, durability, summary.
+
+    Raises:
+        NoRunError: no run is open.
+    """
+    return _need("info").info()
+
+
+def summary() -> MutableMapping[str, Any]:
+    """Return the last value of every metric; assigning a key pins it.
+
+    Raises:
+        NoRunError: no run is open.
+    """
+    return _need("summary").summary
+
+
+def define_metric(name: str, **kwargs: Any) -> None:
+    """Say something about a metric (``summary="min"``, ``unit="ms"``, ...); kept with the run.
+
+    Raises:
+        NoRunError: no run is open.
+    """
+    _need("define_metric").define_metric(name, **kwargs)
+
+
+def rewind(step: int) -> None:
+    """Go back to ``step``: a new attempt begins there, and earlier rows from there on give way.
+
+    Raises:
+        NoRunError: no run is open.
+        StepError: ``step`` is no whole number of 64 bits.
+    """
+    _need("rewind").rewind(step)
+
+
+def log_artifact(  # noqa: PLR0913 - the signature that programs already call
+    artifact_or_path: Artifact | str | os.PathLike[str],
+    name: str | None = None,
+    type: str | None = None,  # noqa: A002 - as above
+    aliases: list[str] | None = None,
+    metadata: dict[str, Any] | None = None,
+    mode: StoreMode = "copy",
+) -> Artifact:
+    """Store a file, folder or `Artifact` as the next version of its name.
+
+    Args:
+        artifact_or_path: what to store; a path's stem is the default name.
+        name: the artifact's name.
+        type: what it is; ``"dataset"`` by default.
+        aliases: names that point to this version from now on.
+        metadata: anything plain that describes it.
+        mode: ``"copy"``, ``"link"`` (hard link where possible) or ``"reference"`` (only listed).
+
+    Raises:
+        NoRunError: no run is open.
+        ArtifactError: a name, alias, entry or mode breaks its rule.
+        FileNotFoundError: the path does not exist.
+    """
+    return _need("log_artifact").log_artifact(
+        artifact_or_path, name, type, aliases, metadata, mode
+    )
+
+
+def use_artifact(artifact_or_name: Artifact | str, type: str | None = None) -> Artifact:  # noqa: A002
+    """Return a stored artifact and note that this run uses it.
+
+    Args:
+        artifact_or_name: ``"name"``, ``"name:latest"``, ``"name:v3"`` or ``"name:alias"``.
+        type: what it must be.
+
+    Raises:
+        NoRunError: no run is open.
+        ArtifactNotFoundError: there is no such artifact, version or alias.
+        ArtifactError: it is of another type, or its stored files were changed.
+    """
+    return _need("use_artifact").use_artifact(artifact_or_name, type)
+
+
+def span(
+    name: str,
+    /,
+    *,
+    print_fn: Callable[[str], object] | None = None,
+    plugins: Any = (),
+    **attributes: Any,
+) -> Span:
+    """Time a block: ``with et.span("forward"): ...``; also ``async with``, and as a decorator.
+
+    Args:
+        name: the last part of the span's path; the open spans of the thread or task are before it.
+        print_fn: receives a line at the start and the end.
+        plugins: meters that run with the span and its children.
+        **attributes: kept with the span.
+    """
+    if _is_discarded:
+        _discard("span")
+    return _spans()(name, attributes, print_fn=print_fn, plugins=plugins, target=_target)
+
+
+def start_span(
+    name: str,
+    /,
+    *,
+    print_fn: Callable[[str], object] | None = None,
+    plugins: Any = (),
+    **attributes: Any,
+) -> Span:
+    """Begin a span that ``.end()`` ends: for blocks that no ``with`` can hold."""
+    return span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()
+
+
+def _spans() -> type[Span]:
+    global _span_class  # noqa: PLW0603 - loaded once, by the first span
+    if _span_class is None:
+        with loading:
+            from expr_tracker.spans import Span  # noqa: PLC0415 - only who times pays
+
+        _span_class = Span
+    return _span_class
+
+
+def _target() -> Any:
+    run = _run
+    return None if run is None else run.spans
+
+
+def _need(call: str) -> Run:
+    run = _run
+    if run is None:
+        _no_run(call)
+    return run
+
+
+def _no_run(call: str) -> NoReturn:
+    if _is_discarded:
+        raise NoRunError(
+            f"et.{call}: this is a forked child, and the run of its parent is not its own. Call "
+            "et.init() here, with a stream of its own."
+        )
+    raise NoRunError(f"et.{call}: no run is open. Call et.init(project=...) first.")
+
+
+def _without_run(call: str) -> None:
+    """Take a value that has no run: an error, but in a forked child a warning and a count."""
+    if not _is_discarded:
+        _no_run(call)
+    _discard(call)
+
+
+_has_warned = False
+
+
+def _discard(call: str) -> None:
+    """Count a call that this forked child has no run for; the first one is warned about."""
+    global _has_warned, _dropped_in_child  # noqa: PLW0603 - one warning a process
+    _dropped_in_child += 1  # a run that the child opens later shows it in info()["loss"]
+    if _has_warned:
+        return
+    _has_warned = True
+    from expr_tracker.notices import logger  # noqa: PLC0415 - the rare way
+
+    logger.warning(
+        "et.%s in a forked child: the run of the parent is not this process's, so nothing is "
+        "stored. Call et.init() in the child, with a stream of its own.",
+        call,
+    )
+
+
+def _after_fork_in_child() -> None:
+    """Discard what belongs to the parent; no lock of its is touched."""
+    global _run, _lock, _is_opening, _is_discarded, _has_finished  # noqa: PLW0603 - a new process
+    global _has_warned, _dropped_in_child  # noqa: PLW0603 - as above
+    runs = sys.modules.get("expr_tracker.run.run")
+    if runs is not None:
+        for run in tuple(runs.open_runs):
+            run.abandon_in_child()
+        runs.open_runs.clear()
+    _is_discarded = _is_discarded or _run is not None
+    _has_warned = False
+    _dropped_in_child = 0
+    _has_finished = False
+    _run = None
+    _lock = threading.RLock()
+    _is_opening = False
+
+
+def _at_exit() -> None:
+    """Close the run that the program left open."""
+    run = _run
+    if run is not None:
+        run.finish_at_exit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+atexit.register(_at_exit)

@@ -1,0 +1,319 @@
+"""`export`: what was logged, in a file that other programs read; in bounded memory.
+
+One line per step and stream, merged as the default reading is. Nothing is lost on the way:
+
+- parquet, arrow: numbers are numbers, non-finite ones too; null is both missing and ``None``. A
+  column of texts is text, one of lists or dicts JSON text. What a numeric column cannot hold
+  (texts, lists, whole numbers beyond 64 bits, or among floats beyond their 53) stands as JSON text
+  in a column ``NAME#json``.
+- csv: RFC 4180; numbers with every digit, ``NaN``, ``inf`` and ``-inf``, ``true`` and ``false``,
+  lists and dicts as JSON text, an empty field for missing and ``None``; ``_time`` in Unix seconds.
+- jsonl: strict JSON as in the metrics file, ``_nonfinite`` included.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from expr_tracker.errors import QueryError
+from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns
+from expr_tracker.history.frames import arrow_array, import_arrow, json_text, plain_text
+from expr_tracker.history.location import producers_of
+from expr_tracker.history.retrieval import rows_by_step
+from expr_tracker.history.source import Source
+from expr_tracker.history.view import View
+from expr_tracker.row import META_NAMES, Row
+from expr_tracker.store.files import StreamKey
+from expr_tracker.store.lines import encode_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["ExportReport", "Format", "export"]
+
+Format = Literal["parquet", "csv", "jsonl", "arrow"]
+
+_ENDINGS: Final[dict[str, Format]] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+_SIDE: Final = "#json"
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What was written."""
+
+    path: Path
+    rows: int
+    streams: tuple[str, ...]
+
+
+def export(
+    run: str | Path,
+    output: str | Path,
+    format: Format | None = None,  # noqa: A002 - the word that users look for
+    *,
+    stream: Any = "*",
+    rank: Any = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> ExportReport:
+    """Write what a run has logged to a file.
+
+    Args:
+        run: the run's directory or a metrics file.
+        output: the file; it is replaced whole, when everything is written.
+        format: ``"parquet"``, ``"csv"``, ``"jsonl"`` or ``"arrow"``; by default what the ending
+            of ``output`` says.
+        stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
+            Several streams are told apart by the columns ``_stream`` and ``_rank``.
+        rank: as for `read_history`.
+        progress: called with the rows done and the rows to do.
+
+    Raises:
+        RunNotFoundError: no such run, stream or rank.
+        QueryError: an unknown format, or an output that would overwrite the run itself.
+        MissingExtraError: pyarrow is needed and not installed.
+        OSError: the output cannot be written; what stood there stays.
+    """
+    target = Path(output)
+    kind = _format_of(target, format)
+    producers = producers_of(run, stream, rank)
+    directory = producers[0].path.parent
+    if target.resolve().parent == directory.resolve() and StreamKey.from_file(target.name):
+        raise QueryError(
+            f"output={target}: that is the name of the run's own file; choose another."
+        )
+    is_single = Path(run).is_file() or (stream != "*" and isinstance(stream, (str, type(None))))
+    with ExitStack() as stack:
+        sources = [
+            (producer.key, stack.enter_context(Source.offline(producer))) for producer in producers
+        ]
+        reading = _Reading(sources, is_single=is_single and rank != "*", progress=progress)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
+        try:
+            rows = _WRITERS[kind](reading, temporary)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        for _, source in sources:
+            source.report()
+    return ExportReport(target, rows, tuple(key.label for key, _ in sources))
+
+
+def _format_of(target: Path, given: object) -> Format:
+    if given is None:
+        found = _ENDINGS.get(target.suffix.lower())
+        if found is None:
+            raise QueryError(
+                f"output={target}: its ending names no format. End it with "
+                f"{', '.join(_ENDINGS)}, or pass format=."
+            )
+        return found
+    for known in get_args(Format):
+        if given == known:
+            return known  # type: ignore[no-any-return]
+    raise QueryError(f"format={given!r}: expected {', '.join(map(repr, get_args(Format)))}.")
+
+
+class _Reading:
+    """The rows to export, to be read once or twice."""
+
+    def __init__(
+        self,
+        sources: list[tuple[StreamKey, Source]],
+        *,
+        is_single: bool,
+        progress: Callable[[int, int], object] | None,
+    ) -> None:
+        self._sources = sources
+        self._is_single = is_single
+        self._progress = progress
+        self._done = 0
+        self.passes = 1
+
+    def batches(self) -> Iterator[list[Row]]:
+        """Yield all rows, stream after stream, ascending by step."""
+        total = self.passes * sum(source.index.rows for _, source in self._sources)
+        for key, source in self._sources:
+            for batch in rows_by_step(source, View(source.index.attempts, None)):
+                self._done += len(batch)
+                yield batch if self._is_single else [_labelled(key, row) for row in batch]
+                if self._progress is not None:
+                    self._progress(min(self._done, total), total)
+
+
+def _labelled(key: StreamKey, row: Row) -> Row:
+    meta: Row = {name: row[name] for name in META_NAMES if name in row}
+    return {**meta, "_stream": key.stream, "_rank": key.rank, **row}
+
+
+def _write_jsonl(reading: _Reading, path: Path) -> int:
+    rows = 0
+    with path.open("wb") as file:
+        for batch in reading.batches():
+            file.write(b"".join(map(encode_line, batch)))
+            rows += len(batch)
+    return rows
+
+
+def _write_csv(reading: _Reading, path: Path) -> int:
+    reading.passes = 2
+    names: dict[str, None] = {"_step": None, "_time": None}
+    for batch in reading.batches():
+        for row in batch:
+            names.update(dict.fromkeys(row))
+    rows = 0
+    # Half a surrogate pair, which UTF-8 cannot hold, is written as its escape.
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        for batch in reading.batches():
+            writer.writerows([csv_cell(row.get(name)) for name in names] for row in batch)
+            rows += len(batch)
+    return rows
+
+
+def csv_cell(value: Any) -> str:
+    """Return a value as the text of a CSV field."""
+    if isinstance(value, float):
+        return repr(value) if value == value else "NaN"  # noqa: PLR0124 - the quickest test
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else json_text(value)
+
+
+@dataclass
+class _Shape:
+    """What a column holds over the whole export."""
+
+    marks: set[int]
+    has_inexact: bool = False
+    """Whether it has whole numbers that a float may not hold exactly."""
+    is_text: bool = True
+
+    def take(self, column: Column) -> None:
+        column.set_apart_beyond()
+        self.marks |= set(column.marks)
+        self.has_inexact = self.has_inexact or bool(column.wide) or column.is_beyond_floats()
+        self.is_text = self.is_text and all(isinstance(v, str) for v in column.others.values())
+
+    @property
+    def number(self) -> Literal["float", "int", "bool"] | None:
+        """Which numbers it has, if any."""
+        if FLOAT in self.marks:
+            return "float"
+        if INT in self.marks:
+            return "int"
+        return "bool" if BOOL in self.marks else None
+
+    @property
+    def has_side(self) -> bool:
+        """Whether a numeric column needs a second one for the rest."""
+        is_inexact = self.number == "float" and self.has_inexact
+        return self.number is not None and (OTHER in self.marks or is_inexact)
+
+
+def _shapes(reading: _Reading) -> dict[str, _Shape]:
+    shapes = {"_step": _Shape({INT}), "_time": _Shape({FLOAT})}
+    for batch in reading.batches():
+        columns = Columns.from_rows(batch)
+        columns.finish()
+        for name, column in columns.by_name.items():
+            shapes.setdefault(name, _Shape(set())).take(column)
+    return shapes
+
+
+def _write_arrow_like(reading: _Reading, path: Path, open_writer: Callable[..., Any]) -> int:
+    pyarrow = import_arrow()
+    reading.passes = 2
+    shapes = _shapes(reading)
+    fields = []
+    for name, shape in shapes.items():
+        types = {"float": pyarrow.float64(), "int": pyarrow.int64(), "bool": pyarrow.bool_()}
+        number = shape.number
+        text = pyarrow.null() if OTHER not in shape.marks else pyarrow.string()
+        shown = plain_text(name)
+        is_json = number is None and OTHER in shape.marks and not shape.is_text
+        metadata = {"encoding": "json"} if is_json else None
+        fields.append(pyarrow.field(shown, types[number] if number else text, metadata=metadata))
+        if shape.has_side:
+            side = pyarrow.field(shown + _SIDE, pyarrow.string(), metadata={"encoding": "json"})
+            fields.append(side)
+    schema = pyarrow.schema(fields)
+    rows = 0
+    with path.open("wb") as file, open_writer(pyarrow, file, schema) as writer:
+        for batch in reading.batches():
+            arrays = _arrays(pyarrow, Columns.from_rows(batch), shapes)
+            writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
+            rows += len(batch)
+    return rows
+
+
+def _arrays(pyarrow: Any, columns: Columns, shapes: dict[str, _Shape]) -> list[Any]:
+    columns.finish()
+    arrays = []
+    for name, shape in shapes.items():
+        column = columns.by_name.get(name) or Column(columns.length)
+        column.set_apart_beyond()
+        number = shape.number
+        if number is not None:
+            arrays.append(arrow_array(pyarrow, column, number))
+            if shape.has_side:
+                arrays.append(_side(pyarrow, column, number))
+        elif OTHER in shape.marks:
+            texts: list[str | None] = [None] * columns.length
+            for row, value in column.others.items():
+                texts[row] = plain_text(value) if shape.is_text else json_text(value)
+            arrays.append(pyarrow.array(texts, pyarrow.string()))
+        else:
+            arrays.append(pyarrow.nulls(columns.length))
+    return arrays
+
+
+def _side(pyarrow: Any, column: Column, number: str) -> Any:
+    texts: list[str | None] = [None] * len(column.marks)
+    for row, value in column.others.items():
+        texts[row] = json_text(value)
+    if number == "float":
+        for row, whole in column.wide.items():
+            texts[row] = str(whole)
+    return pyarrow.array(texts, pyarrow.string())
+
+
+def _write_parquet(reading: _Reading, path: Path) -> int:
+    def writer(_: Any, file: Any, schema: Any) -> Any:
+        from pyarrow import parquet  # noqa: PLC0415 - optional, and slow to import
+
+        return parquet.ParquetWriter(file, schema)
+
+    return _write_arrow_like(reading, path, writer)
+
+
+def _write_arrow(reading: _Reading, path: Path) -> int:
+    def writer(pyarrow: Any, file: Any, schema: Any) -> Any:
+        return pyarrow.ipc.new_file(file, schema)
+
+    return _write_arrow_like(reading, path, writer)
+
+
+_WRITERS: Final[dict[Format, Callable[[_Reading, Path], int]]] = {
+    "parquet": _write_parquet,
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+    "arrow": _write_arrow,
+}

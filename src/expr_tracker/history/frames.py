@@ -1,0 +1,214 @@
+"""Columns as a table of pandas, polars or Arrow. It never fails for what a column holds.
+
+- Numbers stay numbers. In a column that has any, what is none is null, with one warning that
+  names the column; ``output_type="dict"`` shows every value as it was logged.
+- Whole numbers beyond 64 bits make their column floats (same warning); whole numbers beside
+  floats become floats, truth values beside numbers 0 and 1.
+- A column of texts is text. A column of lists or dicts holds Python objects in pandas and JSON
+  texts in polars and Arrow.
+- polars and Arrow tell a missing value (null) from NaN. pandas has NaN for both in a float
+  column; whole numbers and truth values with gaps get its nullable types (``Int64``, ``boolean``).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from expr_tracker.errors import MissingExtraError
+from expr_tracker.history.columns import BOOL, Column, Columns, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from expr_tracker.history.question import Output
+
+__all__ = ["arrow_array", "frame_of", "import_arrow", "json_text", "plain_text"]
+
+_logger = logging.getLogger("expr_tracker")
+
+
+def frame_of(columns: Columns, output: Output, label: str) -> Any:
+    """Return the columns as a table.
+
+    Args:
+        columns: the table's contents.
+        output: ``"pandas"``, ``"polars"`` or ``"arrow"``.
+        label: what the warnings call the source.
+
+    Raises:
+        MissingExtraError: the library is not installed.
+    """
+    columns.finish()
+    for name, column in columns.by_name.items():
+        lossy = column.lossy()
+        if lossy:
+            _logger.warning(
+                "%s: column %r keeps its numbers; %s not shown as logged in the table. "
+                'output_type="dict" shows every value.',
+                label,
+                name,
+                "1 value is" if lossy == 1 else f"{lossy} values are",
+            )
+    if output == "pandas":
+        return _pandas(columns)
+    if output == "polars":
+        return _polars(columns)
+    return _arrow(columns)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON; non-finite numbers are bare tokens, as Python reads them."""
+    return plain_text(json.dumps(value, ensure_ascii=False))
+
+
+def plain_text(text: str) -> str:
+    """Return text that every library can hold: halves of surrogate pairs become escapes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
+def _texts(column: Column, kind: Kind) -> list[str | None]:
+    texts: list[str | None] = [None] * len(column.marks)
+    convert = plain_text if kind == "text" else json_text
+    for row, value in column.others.items():
+        # Beside lists and dicts a text stays what it is.
+        texts[row] = plain_text(value) if isinstance(value, str) else convert(value)
+    return texts
+
+
+def _numbers(column: Column, kind: Kind) -> array[Any]:
+    return column.floats() if kind == "float" else column.whole_numbers()
+
+
+def _has_gaps(column: Column) -> bool:
+    return min(column.marks, default=BOOL) < BOOL
+
+
+def _polars(columns: Columns) -> pl.DataFrame:
+    try:
+        import polars as pl  # noqa: PLC0415 - optional, and slow to import
+    except ImportError:
+        raise _missing("polars", "polars") from None
+    series = {}
+    for name, column in columns.by_name.items():
+        kind = column.kind()
+        shown = plain_text(name)
+        if kind == "null":
+            series[shown] = pl.Series(shown, [None] * columns.length, dtype=pl.Null)
+        elif kind in ("text", "nested"):
+            series[shown] = pl.Series(shown, _texts(column, kind), dtype=pl.String)
+        else:
+            values = pl.Series(shown, _numbers(column, kind))
+            if kind == "bool":
+                values = values.cast(pl.Boolean)
+            if _has_gaps(column):
+                marks = pl.Series("", array("B", column.marks))
+                pair = pl.DataFrame([values.alias("values"), (marks >= BOOL).alias("is_set")])
+                chosen = pl.when(pl.col("is_set")).then(pl.col("values"))
+                values = pair.select(chosen.alias(shown)).to_series()
+            series[shown] = values
+    return pl.DataFrame(list(series.values()))
+
+
+def import_arrow() -> Any:
+    """Return the module ``pyarrow``.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
+        import pyarrow.compute  # noqa: PLC0415
+    except ImportError:
+        raise _missing("pyarrow", "arrow") from None
+    return pa
+
+
+def _arrow(columns: Columns) -> Any:
+    pyarrow = import_arrow()
+    names, arrays = [], []
+    for name, column in columns.by_name.items():
+        kind = column.kind()
+        names.append(plain_text(name))
+        if kind in ("text", "nested"):
+            arrays.append(pyarrow.array(_texts(column, kind), pyarrow.string()))
+        else:
+            arrays.append(arrow_array(pyarrow, column, kind))
+    return pyarrow.Table.from_arrays(arrays, names=names)
+
+
+def arrow_array(pyarrow: Any, column: Column, kind: Kind) -> Any:
+    """Return the numbers of a column as an Arrow array of the kind; null where there is none."""
+    length = len(column.marks)
+    if kind == "null":
+        return pyarrow.nulls(length)
+    stored = pyarrow.float64() if kind == "float" else pyarrow.int64()
+    buffer = pyarrow.py_buffer(_numbers(column, kind))
+    values = pyarrow.Array.from_buffers(stored, length, [None, buffer])
+    if kind == "bool":
+        values = values.cast(pyarrow.bool_())
+    if _has_gaps(column):
+        marks = pyarrow.Array.from_buffers(
+            pyarrow.uint8(), length, [None, pyarrow.py_buffer(bytes(column.marks))]
+        )
+        is_set = pyarrow.compute.greater_equal(marks, pyarrow.scalar(BOOL, pyarrow.uint8()))
+        values = pyarrow.compute.if_else(is_set, values, pyarrow.scalar(None, values.type))
+    return values
+
+
+def _pandas(columns: Columns) -> pd.DataFrame:
+    try:
+        import numpy as np  # noqa: PLC0415 - optional, and slow to import
+        import pandas as pd  # noqa: PLC0415
+    except ImportError:
+        raise _missing("pandas", "pandas") from None
+    frame: dict[str, Any] = {}
+    for name, column in columns.by_name.items():
+        kind = column.kind()
+        if kind in ("text", "nested", "null"):
+            cells = [None if cell is UNSET else cell for cell in column.cells()]
+            if kind == "text":
+                frame[name] = pd.Series([cell and plain_text(cell) for cell in cells])
+            else:
+                series = pd.Series([None] * len(cells), dtype=object)
+                if kind == "nested":
+                    for row, value in column.others.items():
+                        series.iat[row] = value  # noqa: PD009 - .iloc unpacks a list
+                frame[name] = series
+            continue
+        values = np.frombuffer(_numbers(column, kind), dtype="f8" if kind == "float" else "i8")
+        gaps = np.frombuffer(bytes(column.marks), dtype=np.uint8) < BOOL
+        frame[name] = _pandas_numbers(values, gaps, kind)
+    if not frame:
+        return pd.DataFrame(index=pd.RangeIndex(columns.length)) if columns.length else (
+            pd.DataFrame()
+        )  # fmt: skip
+    return pd.DataFrame(frame)
+
+
+def _pandas_numbers(values: Any, gaps: Any, kind: Kind) -> Any:
+    import numpy as np  # noqa: PLC0415 - optional, and slow to import
+    import pandas as pd  # noqa: PLC0415
+
+    has_gaps = bool(gaps.any())
+    if kind == "float":
+        return np.where(gaps, np.nan, values) if has_gaps else values
+    if kind == "bool":
+        truths = values.astype(bool)
+        return pd.arrays.BooleanArray(truths, gaps) if has_gaps else truths
+    return pd.arrays.IntegerArray(values.copy(), gaps) if has_gaps else values
+
+
+def _missing(package: str, extra: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"output_type={extra!r} needs {package}: pip install 'expr-tracker[{extra}]'"
+    )

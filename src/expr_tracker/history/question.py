@@ -1,0 +1,208 @@
+"""A question to the history, checked once: how many steps, which range, columns and form.
+
+Everything that has no meaning is refused here, with the rule that it broke; the rooms behind rely
+on a `Question` that makes sense.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from expr_tracker.errors import QueryError
+from expr_tracker.row import META_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Output", "Question", "QuestionTypeError", "ask", "is_glob", "select_names"]
+
+Output = Literal["dict", "pandas", "polars", "arrow"]
+
+_OUTPUTS: Final[dict[str, Output]] = {
+    "dict": "dict",
+    "dicts": "dict",
+    "records": "dict",
+    "list": "dict",
+    "pandas": "pandas",
+    "pd": "pandas",
+    "dataframe": "pandas",
+    "df": "pandas",
+    "polars": "polars",
+    "pl": "polars",
+    "arrow": "arrow",
+    "pyarrow": "arrow",
+}
+
+
+class QuestionTypeError(QueryError, TypeError):
+    """A part of a question has the wrong type; callers of this API also catch TypeError."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of one or more streams."""
+
+    n: int | None = 50
+    """How many steps at most; ``None`` is all of them."""
+    output: Output = "dict"
+    metrics: tuple[str, ...] | None = None
+    """Names and globs, in the order wanted; ``None`` is every metric."""
+    low: int | None = None
+    """The lowest step wanted."""
+    high: int | None = None
+    """The step before which to stop."""
+    include_meta: bool = True
+    fill_missing: bool = False
+    dropna: bool = False
+    attempt: int | Literal["all"] | None = None
+    """``None`` is the default reading: one value per step, superseded lines left out."""
+
+    @property
+    def has_range(self) -> bool:
+        """Whether steps are limited by number."""
+        return self.low is not None or self.high is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row can answer it."""
+        reversed_range = self.low is not None and self.high is not None and self.low >= self.high
+        return self.n == 0 or reversed_range
+
+
+def ask(  # noqa: PLR0913 - the keywords of `history`
+    n: object = 50,
+    *,
+    output_type: object = "dict",
+    metrics: object = None,
+    step_range: object = None,
+    include_meta: bool = True,
+    fill_missing: bool = False,
+    dropna: bool = False,
+    attempt: object = None,
+) -> Question:
+    """Return the question that these keywords of ``history`` mean.
+
+    Raises:
+        QueryError: one of them has no meaning; the message names it, its rule and a way out.
+    """
+    low, high = _bounds(step_range)
+    return Question(
+        n=_count(n),
+        output=_output(output_type),
+        metrics=_names(metrics),
+        low=low,
+        high=high,
+        include_meta=include_meta,
+        fill_missing=fill_missing,
+        dropna=dropna,
+        attempt=_attempt(attempt),
+    )
+
+
+def _count(n: object) -> int | None:
+    if n is None:
+        return None
+    if isinstance(n, (bool, str)) or not hasattr(n, "__index__"):
+        raise QuestionTypeError(
+            f"n={n!r} ({type(n).__name__}): n is a number of steps; pass an int, or -1 for all."
+        )
+    number: int = n.__index__()
+    return number if number >= 0 else None
+
+
+def _output(output_type: object) -> Output:
+    if output_type is None:
+        return "dict"
+    found = _OUTPUTS.get(output_type.lower()) if isinstance(output_type, str) else None
+    if found is None:
+        raise QueryError(
+            f"output_type={output_type!r}: expected 'dict', 'pandas', 'polars' or 'arrow'."
+        )
+    return found
+
+
+def _names(metrics: object) -> tuple[str, ...] | None:
+    if metrics is None:
+        return None
+    if isinstance(metrics, str):
+        return (metrics,)
+    if isinstance(metrics, (list, tuple, set, frozenset)):
+        for name in metrics:
+            if not isinstance(name, str):
+                raise QuestionTypeError(
+                    f"metrics has {name!r} ({type(name).__name__}): a metric's name is a text."
+                )
+        is_set = isinstance(metrics, (set, frozenset))
+        return tuple(dict.fromkeys(sorted(metrics) if is_set else metrics))
+    raise QuestionTypeError(
+        f"metrics={metrics!r} ({type(metrics).__name__}): expected a name, a glob such as "
+        "'train/*', or a list of them."
+    )
+
+
+def _bounds(step_range: object) -> tuple[int | None, int | None]:
+    if step_range is None:
+        return None, None
+    if isinstance(step_range, range) and step_range.step == 1:
+        return step_range.start, step_range.stop
+    if not isinstance(step_range, (tuple, list)) or len(step_range) != 2:
+        raise QuestionTypeError(
+            f"step_range={step_range!r}: expected two steps (start, stop), stop left out; None on "
+            "either side for no limit."
+        )
+    return _bound(step_range, 0), _bound(step_range, 1)
+
+
+def _bound(step_range: tuple[object, ...] | list[object], side: int) -> int | None:
+    value = step_range[side]
+    if value is None:
+        return None
+    if isinstance(value, float):
+        if value == (-math.inf if side == 0 else math.inf):
+            return None
+        if value.is_integer():
+            return int(value)
+    elif not isinstance(value, (bool, str)) and hasattr(value, "__index__"):
+        index: int = value.__index__()
+        return index
+    raise QuestionTypeError(
+        f"step_range={step_range!r}: {value!r} is no step; use an int or None."
+    )
+
+
+def _attempt(attempt: object) -> int | Literal["all"] | None:
+    if attempt is None or attempt == "all":
+        return None if attempt is None else "all"
+    if isinstance(attempt, int) and not isinstance(attempt, bool) and attempt >= 1:
+        return attempt
+    raise QueryError(f"attempt={attempt!r}: expected a number from 1, 'all', or None.")
+
+
+def is_glob(name: str) -> bool:
+    """Say whether a selected name may stand for several metrics."""
+    return any(sign in name for sign in "*?[")
+
+
+def select_names(wanted: Iterable[str], existing: Iterable[str]) -> list[str]:
+    """Return the names that a selection means, in its order.
+
+    A name with ``*``, ``?`` or ``[`` is a glob unless a metric has exactly that name; it stands
+    for the metrics that match, in the order they were first logged. Other names stay, whether
+    they exist or not.
+    """
+    columns = list(existing)
+    known = set(columns)
+    names: dict[str, None] = {}
+    for name in wanted:
+        if is_glob(name) and name not in known:
+            names.update(
+                (column, None)
+                for column in columns
+                if column not in META_NAMES and fnmatch.fnmatchcase(column, name)
+            )
+        else:
+            names[name] = None
+    return list(names)

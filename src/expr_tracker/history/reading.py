@@ -1,0 +1,115 @@
+"""The front door to runs on disk: `read_history` and `list_attempts`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Literal
+
+from expr_tracker.history.answer import Labelled, answer, answer_several
+from expr_tracker.history.location import Producer, producers_of
+from expr_tracker.history.question import Question, ask
+from expr_tracker.history.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from expr_tracker.store.index import Attempt
+
+__all__ = ["list_attempts", "read_history"]
+
+
+def read_history(  # noqa: PLR0913 - the keywords of `history`
+    run: str | Path,
+    n: int | None = 50,
+    *,
+    stream: str | Sequence[str | None] | None = None,
+    output_type: str | None = "dict",
+    metrics: str | Sequence[str] | set[str] | frozenset[str] | None = None,
+    step_range: tuple[int | None, int | None] | None = None,
+    include_meta: bool = True,
+    fill_missing: bool = False,
+    dropna: bool = False,
+    attempt: int | Literal["all"] | None = None,
+    rank: int | Sequence[int] | Literal["*"] | None = None,
+) -> Any:
+    """Read what a run has logged, while it is written or long after.
+
+    Lines of one step are merged into one row: name by name the later line wins, and ``_time`` is
+    that of the step's first line. Damaged lines are skipped and reported in one warning.
+
+    Args:
+        run: the run's directory, a metrics file, or one part of a rotated file.
+        n: how many steps: the most recently written ones, or with ``step_range`` its highest;
+            ``-1`` and ``None`` are all. Of several streams, ``n`` steps each.
+        stream: ``None`` is the default producer; a name; a list of names or ``"*"`` gives rows of
+            several, told apart by ``_stream`` (and ``_rank`` where ranks differ).
+        output_type: ``"dict"`` (a list of rows), ``"pandas"``, ``"polars"`` or ``"arrow"``.
+        metrics: one name or several; ``*``, ``?`` and ``[`` make a glob (``"train/*"``) unless a
+            metric has exactly that name.
+        step_range: ``(start, stop)``, ``stop`` left out; ``None`` on either side for no limit.
+        include_meta: whether rows carry ``_step`` and ``_time``.
+        fill_missing: whether absent names are given as ``None``.
+        dropna: with ``metrics``: whether rows that have none of them are left out.
+        attempt: ``None`` is the default reading; a number shows that attempt alone, superseded
+            rows included; ``"all"`` a row per attempt and step, with ``_attempt``.
+        rank: ``None`` is the lowest rank of one stream and all ranks of several.
+
+    Returns:
+        A list of dicts, or the table of the library asked for. They are the caller's own.
+
+    Raises:
+        RunNotFoundError: no such run, stream or rank; the message lists what there is.
+        QueryError: a keyword has no meaning.
+        MissingExtraError: the library for the output is not installed.
+    """
+    question = ask(
+        n,
+        output_type=output_type,
+        metrics=metrics,
+        step_range=step_range,
+        include_meta=include_meta,
+        fill_missing=fill_missing,
+        dropna=dropna,
+        attempt=attempt,
+    )
+    producers = producers_of(run, stream, rank)
+    is_single = len(producers) == 1 and (stream is None or isinstance(stream, str))
+    if is_single and stream != "*" and rank != "*":
+        return _read_one(producers[0], question)
+    return _read_several(producers, question)
+
+
+def _read_one(producer: Producer, question: Question) -> Any:
+    with Source.offline(producer) as source:
+        result = answer(source, question)
+        source.report()
+        return result
+
+
+def _read_several(producers: list[Producer], question: Question) -> Any:
+    has_ranks = len({producer.key.rank for producer in producers}) > 1
+    parts = []
+    with ExitStack() as stack:
+        for producer in producers:
+            source = stack.enter_context(Source.offline(producer))
+            origin: dict[str, Any] = {"_stream": producer.key.stream}
+            if has_ranks:
+                origin["_rank"] = producer.key.rank
+            parts.append(Labelled(source, origin))
+        result = answer_several(parts, question)
+        for part in parts:
+            part.source.report()
+        return result
+
+
+def list_attempts(
+    run: str | Path, stream: str | None = None, rank: int | None = None
+) -> list[Attempt]:
+    """Return the attempts of one stream, in the order they were made.
+
+    Raises:
+        RunNotFoundError: no such run, stream or rank.
+    """
+    with Source.offline(producers_of(run, stream, rank)[0]) as source:
+        return [*source.index.attempts]

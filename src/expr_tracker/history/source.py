@@ -1,0 +1,300 @@
+"""The lines of one stream at one moment: its file, what waits for the file, and the open row.
+
+A `Source` turns bytes into metric rows and nothing more. Lines that are damaged cost themselves
+only: they are counted by their offset, so a block that is read twice counts once, and `report`
+says so in one warning.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import msgspec
+
+from expr_tracker.errors import RunNotFoundError
+from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
+from expr_tracker.store.index import StreamIndex, load_index
+from expr_tracker.store.journal import read_journal
+from expr_tracker.store.lines import decode_line
+from expr_tracker.store.lock import is_locked
+from expr_tracker.store.reader import LineFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from expr_tracker.history.location import Producer
+    from expr_tracker.store.live import LiveSnapshot
+
+__all__ = ["Source", "has_one_object_per_line", "is_marker"]
+
+_logger = logging.getLogger("expr_tracker")
+_decode_lines = msgspec.json.Decoder(type=dict[str, Any]).decode_lines
+#: Counting the line ends before a damaged line reads the file in pieces of this size.
+_COUNT_BYTES: Final = 1 << 20
+#: Most lines are shorter; a longer one takes another look.
+_LINE_START_BYTES: Final = 4096
+
+
+def is_marker(row: Row) -> bool:
+    """Say whether a decoded line is one of the format's own that carries no metrics."""
+    return isinstance(row.get("_attempt"), int) or isinstance(row.get("_attempt_end"), int)
+
+
+def has_one_object_per_line(piece: bytes, count: int) -> bool:
+    """Say whether ``count`` objects decoded from ``piece`` stand on one line each.
+
+    A decoder takes line ends for white space, so two rows glued together, or one cut by a line
+    end, could pass unnoticed; the numbers then differ. (One of each in one piece would need two
+    unrelated accidents that both leave valid JSON.)
+    """
+    return piece.count(b"\n") == count
+
+
+class Source:
+    """What can be read of one stream; offsets count the file's bytes, then the waiting lines.
+
+    Attributes:
+        index: the zone map; it covers everything up to ``size``.
+        open_row: the uncommitted row, or ``None``.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        file: LineFile | None,
+        index: StreamIndex,
+        *,
+        pending: bytes = b"",
+        open_row: Row | None = None,
+    ) -> None:
+        self.path = path
+        self.file = file
+        self.index = index
+        self.open_row = open_row
+        self._pending = pending
+        self._pending_start = index.size - len(pending)
+        self._unreadable: set[int] = set()
+        self._foreign: set[int] = set()
+        self._torn_bytes = 0
+
+    @classmethod
+    def offline(cls, producer: Producer) -> Source:
+        """Open a stream that this process does not write.
+
+        The journal of the open row counts when the writer is gone: the row was logged.
+
+        Raises:
+            RunNotFoundError: the file is gone.
+        """
+        try:
+            file = LineFile(producer.path)
+        except FileNotFoundError as error:
+            raise RunNotFoundError(str(error)) from None
+        try:
+            index = load_index(file)
+            source = cls(producer.path, file, index)
+            files = producer.files
+            if producer.path == files.metrics and not is_locked(files.lock):
+                source.open_row = read_journal(files.journal, file.size)
+                source._torn_bytes = file.torn_bytes
+        except BaseException:
+            file.close()
+            raise
+        return source
+
+    @classmethod
+    def live(cls, path: Path, snapshot: LiveSnapshot) -> Source:
+        """Open the stream that this process writes, as of ``snapshot``.
+
+        A file that cannot be opened leaves the rows in memory, with a warning.
+        """
+        index = snapshot.index
+        file: LineFile | None = None
+        if index.size:
+            try:
+                file = LineFile(path)
+            except OSError as error:
+                _logger.warning(
+                    "History reads only the rows in memory: %s cannot be opened (%s).", path, error
+                )
+                index = StreamIndex(attempts=index.attempts)
+                for attempt in index.attempts:
+                    attempt.offset = 0
+        for line in snapshot.pending:
+            _take_in(index, line)
+        pending = b"".join(snapshot.pending) if snapshot.pending else b""
+        return cls(path, file, index, pending=pending, open_row=copy.deepcopy(snapshot.open_row))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    @property
+    def torn_bytes(self) -> int:
+        """The bytes behind the last whole line that nobody is going to complete."""
+        return self._torn_bytes
+
+    @property
+    def size(self) -> int:
+        """Where the last committed line ends."""
+        return self.index.size
+
+    @property
+    def unreadable(self) -> tuple[int, ...]:
+        """The offsets of the unreadable lines that were met, in file order."""
+        return tuple(sorted(self._unreadable))
+
+    @property
+    def foreign(self) -> tuple[int, ...]:
+        """The offsets of lines that are JSON but neither rows nor markers, in file order."""
+        return tuple(sorted(self._foreign))
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Return the bytes from ``start`` to ``stop``; whole lines only, if ``start`` begins one."""
+        border = self._pending_start
+        piece = b""
+        if start < border and self.file is not None:
+            piece = self.file.read(start, min(stop, border))
+            if piece and piece[-1] != 10:  # cut by someone else meanwhile
+                piece = piece[: piece.rfind(b"\n") + 1]
+        if stop > border and self._pending:
+            piece += self._pending[max(0, start - border) : stop - border]
+        return piece
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Yield ``(offset, bytes)`` pieces of whole lines from ``start`` to ``stop``, in order."""
+        border = self._pending_start
+        if start < border and self.file is not None:
+            yield from self.file.chunks(start, min(stop, border))
+        if stop > border and self._pending:
+            at = max(start, border)
+            yield at, self.read(at, stop)
+
+    def rows(self, start: int, stop: int) -> list[Row]:
+        """Return the metric rows of the lines from ``start`` to ``stop``, in file order."""
+        return self.decode(start, self.read(start, stop))
+
+    def decode(self, offset: int, piece: bytes) -> list[Row]:
+        """Return the metric rows in ``piece``, which begins at ``offset``."""
+        if not piece:
+            return []
+        try:
+            rows = _decode_lines(piece)
+            steps = [row["_step"] for row in rows]
+        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
+            return self._decode_singly(offset, piece)
+        kinds = set(map(type, steps))
+        if (
+            kinds != {int}
+            or min(steps) < STEP_MIN
+            or max(steps) > STEP_MAX
+            or not has_one_object_per_line(piece, len(rows))
+        ):
+            return self._decode_singly(offset, piece)
+        if b'"_nonfinite"' in piece:
+            for row in rows:
+                if "_nonfinite" in row:
+                    with_nonfinite(row)
+        return rows
+
+    def _decode_singly(self, offset: int, piece: bytes) -> list[Row]:
+        rows = []
+        at = offset
+        for line in piece.split(b"\n"):
+            if line:
+                row = self._decode_one(at, line)
+                if row is not None:
+                    rows.append(row)
+            at += len(line) + 1
+        return rows
+
+    def _decode_one(self, offset: int, line: bytes) -> Row | None:
+        row = decode_line(line.lstrip(b"\0"))
+        if row is None:
+            self._unreadable.add(offset)
+            return None
+        step = row.get("_step")
+        if isinstance(step, int) and STEP_MIN <= step <= STEP_MAX:
+            row["_step"] = int(step)  # other programs wrote true and false
+            return row
+        if not is_marker(row):
+            self._foreign.add(offset)
+        return None
+
+    def line_start(self, start: int, end: int) -> int | None:
+        """Return where the first whole line at or behind ``start`` begins.
+
+        ``None``: no line begins between ``start`` and ``end``.
+        """
+        if start == 0:
+            return 0
+        # The byte before the start decides whether a line begins exactly there.
+        at = start - 1
+        while at < end:
+            stop = min(end, at + _LINE_START_BYTES)
+            newline = self.read_raw(at, stop).find(b"\n")
+            if newline >= 0:
+                found = at + newline + 1
+                return found if found < end else None
+            at = stop
+        return None
+
+    def line_number(self, offset: int) -> int:
+        """Return the 1-based number of the line that begins at ``offset``."""
+        ends = 0
+        for start in range(0, offset, _COUNT_BYTES):
+            ends += self.read_raw(start, min(start + _COUNT_BYTES, offset)).count(b"\n")
+        return ends + 1
+
+    def read_raw(self, start: int, stop: int) -> bytes:
+        """Return bytes without regard to lines."""
+        border = self._pending_start
+        piece = b""
+        if start < border and self.file is not None:
+            piece = self.file.read(start, min(stop, border))
+        if stop > border:
+            piece += self._pending[max(0, start - border) : stop - border]
+        return piece
+
+    def report(self) -> None:
+        """Warn once about whatever was skipped since the source was opened."""
+        found = []
+        damaged = self.unreadable
+        if damaged:
+            what = (
+                "1 damaged line was" if len(damaged) == 1 else f"{len(damaged)} damaged lines were"
+            )
+            found.append(f"{what} skipped, the first is line {self.line_number(damaged[0])}")
+        foreign = self.foreign
+        if foreign:
+            what = "1 line" if len(foreign) == 1 else f"{len(foreign)} lines"
+            found.append(
+                f"{what} without a valid _step skipped, the first is line "
+                f"{self.line_number(foreign[0])}"
+            )
+        if self._torn_bytes:
+            found.append(f"a torn last line of {self._torn_bytes} bytes was left out")
+        if found:
+            _logger.warning("%s: %s.", self.path, "; ".join(found))
+
+
+def _take_in(index: StreamIndex, line: bytes) -> None:
+    """Add a committed line that is not in the file yet to a copied index."""
+    row = decode_line(line.lstrip(b"\0")) or {}
+    step = row.get("_step")
+    if isinstance(step, int) and STEP_MIN <= step <= STEP_MAX:
+        index.note_row(step, len(line))
+    else:
+        index.note_marker(row, len(line))

@@ -1,0 +1,175 @@
+"""How a run is doing, from its files and locks alone; and which runs there are below a folder.
+
+Every stream and rank is judged by its newest attempt: a held lock means that it is live, an end
+marker how it ended, neither that its process was lost. The run is what its worst stream is.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from expr_tracker.errors import RunNotFoundError
+from expr_tracker.history.live import newest_points
+from expr_tracker.history.location import Producer, producers_of
+from expr_tracker.history.source import Source
+from expr_tracker.store.documents import read_document
+from expr_tracker.store.files import RunFiles, stream_keys
+from expr_tracker.store.lock import is_locked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from expr_tracker.row import Row
+
+__all__ = ["RunOverview", "Status", "find_runs", "overview_of", "status_of"]
+
+Status = Literal["running", "lost", "failed", "cancelled", "succeeded"]
+
+#: The first that any stream has is the run's.
+_ORDER: Final[tuple[Status, ...]] = ("running", "lost", "failed", "cancelled", "succeeded")
+#: Runs lie two folders below their root; deeper than this a tree is something else.
+_DEPTH_MAX: Final = 6
+
+
+@dataclass(frozen=True)
+class RunOverview:
+    """One line of ``et ls``."""
+
+    path: Path
+    project: str
+    name: str
+    status: Status
+    streams: tuple[str, ...]
+    """The labels of its producers: ``default``, ``data``, ``data rank 1``."""
+    rows: int
+    """Metric rows over all producers, patches counted."""
+    last_step: int | None
+    """The highest step of the first producer's newest attempt."""
+    started: float | None
+    """Unix seconds."""
+    value: Any = None
+    """The newest value of the metric that was asked for."""
+
+
+def status_of(run: str | Path) -> Status:
+    """Return how a run is doing.
+
+    Raises:
+        RunNotFoundError: there is no run at that path.
+    """
+    found = set()
+    for producer in producers_of(run, "*"):
+        with Source.offline(producer) as source:
+            found.add(_status_of(producer, source))
+    return _worst(found)
+
+
+def _worst(found: set[Status]) -> Status:
+    return next(status for status in _ORDER if status in found)
+
+
+def _status_of(producer: Producer, source: Source) -> Status:
+    if is_locked(producer.files.lock):
+        return "running"
+    ended = source.index.attempts[-1].status
+    # An end in words that this version does not know is no proof of an end.
+    return next((status for status in _ORDER[1:] if status == ended), "lost")
+
+
+def overview_of(run: Path, metric: str | None = None) -> RunOverview:
+    """Return what ``et ls`` shows of a run.
+
+    Args:
+        run: its directory.
+        metric: the metric whose newest value is wanted.
+
+    Raises:
+        RunNotFoundError: there is no run at that path.
+    """
+    found: set[Status] = set()
+    streams: list[str] = []
+    rows = 0
+    last_step: int | None = None
+    times: list[float] = []
+    value: Any = None
+    for producer in producers_of(run, "*"):
+        with Source.offline(producer) as source:
+            index = source.index
+            status = _status_of(producer, source)
+            found.add(status)
+            streams.append(producer.key.label)
+            rows += index.rows
+            if last_step is None:
+                last_step = index.attempt_max_step
+            times += _first_time(source)
+            if metric is not None and value is None:
+                value = _newest_value(producer, source, metric)
+    identity = read_document(RunFiles(run).identity) or {}
+    resolved = run.resolve()
+    return RunOverview(
+        path=run,
+        project=str(identity.get("project") or resolved.parent.name),
+        name=str(identity.get("name") or resolved.name),
+        status=_worst(found),
+        streams=tuple(streams),
+        rows=rows,
+        last_step=last_step,
+        started=_created(identity) or min(times, default=None),
+        value=value,
+    )
+
+
+def _newest_value(producer: Producer, source: Source, metric: str) -> Any:
+    if not is_locked(producer.files.lock):
+        summary = read_document(producer.files.summary)
+        if summary is not None and metric in summary:
+            return summary[metric]
+    points = newest_points(source, metric, 1)
+    return points[-1][2] if points else None
+
+
+def _first_time(source: Source) -> list[float]:
+    for at, piece in source.pieces(0, source.size):
+        for row in source.decode(at, piece[: piece.find(b"\n") + 1]):
+            time = row.get("_time")
+            return [float(time)] if isinstance(time, (int, float)) else []
+        break
+    return []
+
+
+def _created(identity: Row) -> float | None:
+    created = identity.get("created")
+    if isinstance(created, (int, float)):
+        return float(created)
+    if isinstance(created, str):
+        try:
+            return datetime.fromisoformat(created).timestamp()
+        except ValueError:
+            return None
+    return None
+
+
+def find_runs(root: Path) -> Iterator[Path]:
+    """Yield the run directories at or below ``root``, by name.
+
+    Raises:
+        RunNotFoundError: there is no such directory.
+    """
+    if not root.is_dir():
+        raise RunNotFoundError(f"There is no directory {root}; pass the root of the runs.")
+    depth = len(root.parts)
+    for folder, names, _ in os.walk(root):
+        path = Path(folder)
+        if stream_keys(path):
+            names.clear()
+            yield path
+            continue
+        names[:] = sorted(
+            name for name in names if not name.startswith(".") and name != "artifacts"
+        )
+        if len(path.parts) - depth >= _DEPTH_MAX:
+            names.clear()

@@ -1,0 +1,59 @@
+"""Loading modules late, and forks that wait for it.
+
+Rooms that few programs use are loaded by the first call that needs them, some of them on a thread
+of the tracker's own. CPython hands a forked child the locks of half-loaded modules as they are: held
+by a thread that the child does not have, so its own first import of such a module never returns. So
+whatever the tracker loads late it loads inside ``with loading:``, and a fork waits until nobody is
+inside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import Final
+
+__all__ = ["loading"]
+
+#: The longest that a fork waits: our modules load in 20 ms, and a program must never hang on us.
+_FORK_WAITS_SECONDS: Final = 5.0
+
+
+class _Loading:
+    """The gate: entered to load modules, held shut while a fork is under way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._is_guarding = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_exception: object) -> None:
+        if not self._is_guarding:
+            self._is_guarding = True
+            self._guard_forks()
+        self.open()
+
+    def _guard_forks(self) -> None:
+        # Hooks run in reverse order. That of `logging` takes the lock that a module's getLogger
+        # needs, so ours must come before it: it is registered when `logging` has been loaded.
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self.shut, after_in_parent=self.open, after_in_child=self.renew
+            )
+
+    def shut(self) -> None:
+        self._lock.acquire(timeout=_FORK_WAITS_SECONDS)
+
+    def open(self) -> None:
+        with contextlib.suppress(RuntimeError):  # not shut in time, or renewed since by a fork
+            self._lock.release()
+
+    def renew(self) -> None:
+        # The threads that were waiting for it, or inside for too long, are not in this process.
+        self._lock = threading.RLock()
+
+
+loading: Final = _Loading()

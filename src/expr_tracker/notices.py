@@ -1,0 +1,76 @@
+"""What went wrong without an exception: counted, said once, shown where the user looks.
+
+A tracker must not stop training, so its faults do not raise. Each is counted under its kind, its
+first occurrence is logged (logger ``expr_tracker``), and the counts stand in ``info()["loss"]`` and
+in the line that ``finish`` writes.
+
+Texts are queued and leave through `Notices.emit`, which callers use after they have let go of their
+locks: a logging sink is the user's code and may well log again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from typing import Final, Literal
+
+__all__ = ["Fate", "Notices", "logger"]
+
+logger: Final = logging.getLogger("expr_tracker")
+
+#: ``refused`` at the call; ``dropped`` after it was taken; ``degraded`` is stored, in another form.
+Fate = Literal["refused", "dropped", "degraded"]
+
+#: A warning per key must not become a leak when a program makes up new keys for ever.
+_KEYS_MAX: Final = 10_000
+_QUEUE_MAX: Final = 1_000
+
+
+class Notices:
+    """The faults of one run."""
+
+    def __init__(self) -> None:
+        self._said: set[object] = set()
+        self._queue: deque[tuple[int, str]] = deque(maxlen=_QUEUE_MAX)
+        self._counts: dict[tuple[Fate, str], int] = {}
+        # Threads count at the same time; re-entrant, for a finaliser may count within a count.
+        self._counting = threading.RLock()
+
+    def say(self, text: str, *, level: int = logging.WARNING) -> None:
+        """Queue one log line."""
+        self._queue.append((level, text))
+
+    def once(self, key: object, text: str, *, level: int = logging.WARNING) -> None:
+        """Queue ``text`` unless something was said under ``key`` before."""
+        if key in self._said or len(self._said) >= _KEYS_MAX:
+            return
+        self._said.add(key)
+        self._queue.append((level, text))
+
+    def count(self, fate: Fate, kind: str, number: int = 1) -> None:
+        """Add ``number`` rows, values or spans of ``kind`` that met ``fate``."""
+        key = (fate, kind)
+        with self._counting:
+            self._counts[key] = self._counts.get(key, 0) + number
+
+    def counts(self, fate: Fate) -> dict[str, int]:
+        """Return the counts of one fate by kind."""
+        return {kind: number for (f, kind), number in list(self._counts.items()) if f == fate}
+
+    @property
+    def has_queued(self) -> bool:
+        """Whether `emit` has something to say."""
+        return bool(self._queue)
+
+    def emit(self) -> None:
+        """Log what is queued; call it without holding a lock. A failing sink is not our caller's."""
+        while self._queue:
+            try:
+                level, text = self._queue.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                logger.log(level, "%s", text)
+            except Exception:  # noqa: BLE001 - a broken logging handler must not stop training
+                self.count("dropped", "log messages")

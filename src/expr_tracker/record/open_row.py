@@ -1,0 +1,121 @@
+"""The open row: the values of one step, gathered until it is committed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from expr_tracker.row import Row
+
+__all__ = ["OVERFLOW_PATH", "SPAN_PATHS_MAX", "OpenRow"]
+
+#: Distinct span paths that one row takes: 100 000 of them once made a row too long to be stored.
+SPAN_PATHS_MAX: Final = 1_000
+#: Where the time of further paths is added up.
+OVERFLOW_PATH: Final = "(other)"
+
+#: Plugin metrics whose highest value counts when a path repeats within a row.
+_PEAKS: Final = frozenset({"gpu_mem_peak_mb", "gpu_mem_used_mb"})
+#: Plugin metrics that are averaged by the spans' durations.
+_AVERAGES: Final = frozenset({"cpu_percent", "gpu_percent"})
+
+
+class OpenRow:
+    """One row while it is open.
+
+    Attributes:
+        step: its step.
+        time: when it was opened, in Unix seconds.
+        values: plain values by metric name, in the order they came.
+    """
+
+    __slots__ = ("_paths", "_weights", "step", "time", "values")
+
+    def __init__(self, step: int, time: float) -> None:
+        self.step = step
+        self.time = time
+        self.values: Row = {}
+        # Made by the first span only: most rows have none.
+        self._weights: dict[str, float] | None = None
+        self._paths: set[str] | None = None
+
+    def merge(self, values: Row) -> None:
+        """Take in the values of a ``log`` call; the later value of a name wins."""
+        self.values.update(values)
+        if self._weights:
+            for name in values:
+                self._weights.pop(name, None)
+
+    def row(self) -> Row:
+        """Return the row as it is committed: ``_step`` and ``_time`` first."""
+        return {"_step": self.step, "_time": self.time, **self.values}
+
+    def bounded_path(self, path: str) -> str:
+        """Return ``path``, or the overflow path once the row has its fill of distinct ones."""
+        if self._paths is None:
+            self._paths = set()
+        if path in self._paths:
+            return path
+        if len(self._paths) >= SPAN_PATHS_MAX:
+            return OVERFLOW_PATH
+        self._paths.add(path)
+        return path
+
+    def add_duration(self, path: str, duration_ms: float) -> None:
+        """Add the time of a finished span."""
+        name = "time_ms/" + path
+        values = self.values
+        before = values.get(name)
+        if before is None:
+            values[name] = duration_ms
+        elif type(before) is float or _is_number(before):
+            values[name] = before + duration_ms
+        else:
+            values[name] = duration_ms
+
+    def add_count(self, path: str) -> None:
+        """Count a finished span."""
+        name = "count/" + path
+        before = self.values.get(name)
+        self.values[name] = before + 1 if _is_number(before) else 1
+
+    def add_meter(self, metric: str, path: str, value: Any, duration_ms: float) -> None:
+        """Add what a plugin measured, by the rule of its name: peak, average or sum."""
+        name = f"{metric}/{path}"
+        if self._weights is None:
+            self._weights = {}
+        weights = self._weights
+        before = self.values.get(name)
+        known = name in weights
+        if not _is_number(value):
+            self.values[name] = value
+            weights.pop(name, None)
+            return
+        if not known or not _is_number(before):
+            self.values[name] = value
+            weights[name] = duration_ms
+            return
+        if metric in _PEAKS:
+            self.values[name] = value if math.isnan(value) else max(before, value)
+        elif metric in _AVERAGES:
+            self._average(name, before, value, duration_ms)
+        else:
+            self.values[name] = before + value
+
+    def _average(self, name: str, before: float, value: float, duration_ms: float) -> None:
+        weights = self._weights
+        assert weights is not None
+        weight = weights[name]
+        if duration_ms <= 0 < weight:
+            return
+        if weight <= 0:
+            self.values[name] = value
+            weights[name] = duration_ms
+            return
+        total = weight + duration_ms
+        self.values[name] = (before * weight + value * duration_ms) / total
+        weights[name] = total
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

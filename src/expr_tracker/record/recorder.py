@@ -1,0 +1,600 @@
+"""The recorder: when a row opens, what joins it, when it is committed, and who hears of it.
+
+One short critical section under one re-entrant lock. Its rules:
+
+- An exception from a signal handler (a ``KeyboardInterrupt``, a time-out) may fall between any two
+  calls. A commit under way is named in ``_inflight`` first; the next caller asks the writer what
+  became of it (`_recover`). No caller ever waits for a state that another one has to reach.
+- A finaliser or a signal handler may log while its own thread is inside: ``_busy`` tells, and the
+  call is carried out when the outer one is through.
+- Sinks (printing, and later alerts) run behind the lock, in commit order; one that fails is counted.
+- Values become plain before the lock is taken: user code (``__repr__``, ``tolist``) never runs
+  inside.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Literal, NoReturn, Protocol
+
+from expr_tracker.clock import Clock
+from expr_tracker.errors import ForkedObjectError, StepError, StepOrderError, TrackerError
+from expr_tracker.notices import Notices
+from expr_tracker.options import Options
+from expr_tracker.record.open_row import OpenRow
+from expr_tracker.row import (
+    INT_LIMIT,
+    RESERVED_NAMES,
+    STEP_MAX,
+    STEP_MIN,
+    Row,
+    RowEncoder,
+    step_from,
+)
+
+__all__ = ["Recorder", "RowWriter"]
+
+#: Names checked once and for all; beyond it every call checks its names again.
+_KNOWN_NAMES_MAX: Final = 50_000
+#: Calls that wait for the end of a critical section on their own thread.
+_DEFERRED_MAX: Final = 1_000
+
+End = Literal["finished", "forked"]
+
+
+class RowWriter(Protocol):
+    """What the recorder asks of the file."""
+
+    def append_row(self, row: Row, step: int, is_finite: bool) -> bool:  # noqa: FBT001
+        """Take a row; False where it was refused."""
+        ...
+
+    def has_taken(self, row: Row) -> bool:
+        """Say whether this very row was taken by an `append_row` that an exception left."""
+        ...
+
+
+class Recorder:
+    """Records the rows of one stream.
+
+    Attributes:
+        latest: the last committed value of every metric.
+        rows: committed rows, resumed ones included.
+    """
+
+    def __init__(
+        self,
+        writer: RowWriter,
+        options: Options,
+        *,
+        lock: threading.RLock,
+        clock: Clock,
+        notices: Notices,
+        encoder: RowEncoder,
+    ) -> None:
+        self._writer = writer
+        self._options = options
+        self._policy = options.step_policy
+        self._lock = lock
+        self._clock = clock
+        self._wall = clock.wall
+        self._monotonic = clock.monotonic
+        self._notices = notices
+        self._encoder = encoder
+        self._append_row = writer.append_row
+        self._end: End | None = None
+        self._busy = False
+        self._inflight: tuple[Row, bool] | None = None
+        self._rewind: tuple[int, Callable[[], None]] | None = None
+        self._due: OpenRow | None = None
+        self._deferred: deque[Callable[[], object]] = deque()
+        self._open: OpenRow | None = None
+        self._highest: int | None = None
+        self._newest: int | None = None
+        self._next = 0
+        self._known: set[str] = set()
+        self._sinks: tuple[Callable[[Row], object], ...] = ()
+        self._outbox: deque[Row] = deque()
+        self._handed: Row | None = None
+        self._delivery = threading.RLock()
+        self._is_delivering = False
+        self._deliverer = 0
+        self.latest: Row = {}
+        self.rows = 0
+
+    # -- set-up ----------------------------------------------------------------------------------
+
+    def continue_from(self, *, highest: int | None, newest: int | None, rows: int) -> None:
+        """Continue behind existing rows.
+
+        Args:
+            highest: the highest step of the attempt; the next step follows it.
+            newest: the step committed last.
+            rows: rows in the file.
+        """
+        with self._lock:
+            self._highest = highest
+            self._newest = newest
+            self._next = 0 if highest is None else highest + 1
+            self.rows = rows
+
+    def add_sink(self, sink: Callable[[Row], object]) -> None:
+        """Call ``sink`` with every committed row from now on."""
+        self._sinks = (*self._sinks, sink)
+
+    # -- logging ---------------------------------------------------------------------------------
+
+    def log(self, data: Any, step: Any = None, commit: bool | None = None) -> None:  # noqa: FBT001
+        """Record ``data`` at a step; see `expr_tracker.log`."""
+        if self._end is not None:
+            self._refuse("log")
+            return
+        if step is None and commit is None and type(data) is dict:
+            try:
+                total = sum(data.values())
+                # Finite numbers only: infinities and NaNs leave total - total as NaN, and whatever
+                # is no exact number (text, arrays, NumPy scalars) another type or an exception.
+                is_finite = (type(total) is float or type(total) is int) and total - total == 0
+            except Exception as error:  # noqa: BLE001 - any value may be anything
+                if not _is_the_datas(error, data):
+                    raise
+                is_finite = False
+            if is_finite:
+                with self._lock:
+                    # The one call first: nothing may change between the other looks and `_busy`.
+                    if (
+                        self._known.issuperset(data)
+                        and self._open is None
+                        and not self._busy
+                        and self._inflight is None
+                        and self._end is None  # type: ignore[redundant-expr]  # another thread
+                        and self._next <= STEP_MAX
+                    ):
+                        self._busy = True
+                        try:
+                            at = self._next
+                            row = {
+                                "_step": at,
+                                "_time": self._clock.offset + self._monotonic(),
+                                **data,
+                            }
+                            self._inflight = (row, False)
+                            if self._append_row(row, at, True):  # noqa: FBT003 - keywords cost 40 ns
+                                self._conclude(row, is_open=False)
+                            else:
+                                self._discard(row, is_open=False)
+                        except (TypeError, ValueError) as error:
+                            if not self._is_encoders(error):
+                                raise
+                            self._inflight = None
+                            is_finite = False
+                        finally:
+                            self._busy = False
+                    else:
+                        is_finite = False
+                if is_finite:
+                    if self._outbox or self._deferred:
+                        self._deliver()
+                    return
+        self._log_any(data, step, commit)
+
+    def _is_encoders(self, error: Exception) -> bool:
+        """Say whether the row under way has no JSON form as it is: the slow way finds one.
+
+        A number type that adds up like a float, or an int of too many digits; an exception from a
+        signal handler is of a type of its own, or falls behind the encoding.
+        """
+        inflight = self._inflight
+        return (
+            type(error) in {TypeError, ValueError}
+            and inflight is not None
+            and not self._writer.has_taken(inflight[0])
+        )
+
+    def _log_any(self, data: Any, step: Any, commit: bool | None) -> None:  # noqa: FBT001
+        wanted = None if step is None else step_from(step)
+        values, is_finite = self._plain(data)
+        commits = (wanted is None) if commit is None else bool(commit)
+        if not self._within(
+            lambda: self._take(values, wanted, commits=commits, is_finite=is_finite)
+        ):
+            self._refuse("log")
+
+    def _within(self, action: Callable[[], object], *, delivers: bool = True) -> bool:
+        """Run ``action`` in the critical section, or right behind it if this thread is in it.
+
+        Returns:
+            False where the recorder takes nothing more.
+        """
+        is_inside = False
+        try:
+            with self._lock:
+                is_inside = self._busy
+                if is_inside:
+                    self._defer(lambda: self._within(action, delivers=False))
+                    return True
+                self._busy = True
+                try:
+                    self._recover()
+                    if self._end is not None:
+                        return False
+                    action()
+                finally:
+                    self._busy = False
+        finally:
+            # Also behind a refused step: a signal may have deferred the end of the process.
+            if delivers and not is_inside:
+                self._deliver()
+        return True
+
+    def _defer(self, action: Callable[[], object]) -> None:
+        """Keep for later what a finaliser wants while its thread is in the critical section."""
+        if len(self._deferred) < _DEFERRED_MAX:
+            self._deferred.append(action)
+        else:
+            self._notices.count("dropped", "log calls from within a log call")
+
+    def _plain(self, data: Any) -> tuple[Row, bool]:
+        """Return the values of one call, plain and the caller's no longer, and if all are finite."""
+        if type(data) is dict and self._known.issuperset(data):
+            try:
+                total = sum(data.values())
+                if (type(total) is float or type(total) is int) and total - total == 0:
+                    if all(_is_plain_number(value) for value in data.values()):
+                        return data.copy(), True
+            except Exception as error:  # noqa: BLE001 - as in `log`: the encoder takes anything
+                if not _is_the_datas(error, data):
+                    raise
+        values = self._encoder.row(data)
+        for name in list(values):
+            if name[:1] == "_" and name in RESERVED_NAMES:
+                del values[name]
+                self._notices.count("refused", f"values named {name}")
+                self._notices.once(
+                    ("reserved", name),
+                    f"The name {name!r} belongs to the file format: its value is not stored. "
+                    "Log it under a name without the underscore.",
+                )
+            else:
+                self._learn(name)
+        return values, False
+
+    def _learn(self, name: str) -> None:
+        if name[:1] != "_" and name not in self._known and len(self._known) < _KNOWN_NAMES_MAX:
+            try:
+                name.encode()
+            except UnicodeEncodeError:
+                return
+            self._known.add(name)
+
+    # -- the critical section: every method below is called with the lock held --------------------
+
+    def _take(self, values: Row, wanted: int | None, *, commits: bool, is_finite: bool) -> None:
+        del is_finite  # the commit looks again: the row may hold more than this call's values
+        row = self._row_at(wanted, values)
+        if row is None:
+            return
+        self._warn_of_repeats(row, values)
+        # Named first: after an exception from here on, the next call must not join this row.
+        self._due = row if commits else None
+        row.merge(values)
+        if commits:
+            self._commit_open()
+
+    def _row_at(self, wanted: int | None, values: Row) -> OpenRow | None:
+        """Return the open row that takes a call's values; ``None`` if the policy drops them."""
+        row = self._open
+        if wanted is None:
+            return self._row_without_step()
+        if row is not None and row.step == wanted:
+            return row
+        limit = row.step if row is not None else self._newest
+        if limit is not None and wanted < limit and self._policy != "allow":
+            self._below_limit(wanted, limit, values)
+            return None
+        if row is not None:
+            self._commit_open()
+        return self._begin(wanted)
+
+    def _row_without_step(self) -> OpenRow:
+        """Return the open row for values without a step: a row below the highest is not joined."""
+        row = self._open
+        if row is not None and self._highest is not None and row.step <= self._highest:
+            self._commit_open()
+            row = None
+        return row if row is not None else self._begin(self._next)
+
+    def _begin(self, step: int) -> OpenRow:
+        if not STEP_MIN <= step <= STEP_MAX:
+            raise StepError(
+                f"The next step would be {step}; steps end at 2**63 - 1. Pass step= from here on."
+            )
+        self._open = OpenRow(step, self._wall())
+        return self._open
+
+    def _below_limit(self, wanted: int, limit: int, values: Row) -> None:
+        if self._policy == "strict":
+            raise StepOrderError(
+                f"step={wanted} is below the newest step {limit} and step_policy is 'strict'. "
+                "Log steps in order, or use step_policy='allow', which stores every step."
+            )
+        for name in values or ("(empty rows)",):
+            self._notices.count("dropped", f"values of {name} below the newest step")
+            self._notices.once(
+                ("backward", name),
+                f"{name!r} at step {wanted} was dropped: the newest step is {limit} and "
+                "step_policy is 'monotonic'. Further ones are counted in info()['loss']; "
+                "step_policy='allow' stores them.",
+            )
+
+    def _warn_of_repeats(self, row: OpenRow, values: Row) -> None:
+        if row.values:
+            for name in row.values.keys() & values.keys():
+                self._notices.once(
+                    ("repeat", name),
+                    f"{name!r} was logged more than once at step {row.step}: the last value stays.",
+                )
+
+    def _commit_open(self) -> None:
+        row = self._open
+        if row is not None:
+            self._commit_row(row.row(), is_open=True, is_finite=_is_finite(row.values))
+
+    def _commit_row(self, row: Row, *, is_open: bool, is_finite: bool) -> None:
+        self._inflight = (row, is_open)
+        if self._append_row(row, row["_step"], is_finite):
+            self._conclude(row, is_open=is_open)
+        else:
+            self._discard(row, is_open=is_open)
+
+    def _conclude(self, row: Row, *, is_open: bool) -> None:
+        """Make the state say that ``row`` is committed; repeating it changes nothing."""
+        self.latest.update(row)
+        if self._sinks and self._handed is not row:
+            self._handed = row  # before: the row may be delivered before this is repeated
+            self._outbox.append(row)
+        # No call from here on: an exception falls before all of it or behind all of it.
+        step = row["_step"]
+        if is_open:
+            self._open = self._due = None
+        highest = self._highest
+        if highest is None or step > highest:
+            self._highest = step
+            self._next = step + 1
+        self._newest = step
+        self.rows += 1
+        self._inflight = None
+
+    def _discard(self, row: Row, *, is_open: bool) -> None:
+        """Forget a refused row; its step counts as used, as a later patch may name it."""
+        if is_open:
+            self._open = self._due = None
+        if row["_step"] >= self._next:
+            self._next = row["_step"] + 1
+        self._inflight = None
+
+    def _recover(self) -> None:
+        """Finish what an exception left: a commit happened in the file, or did not happen."""
+        if self._rewind is not None:
+            self._finish_rewind(*self._rewind)
+        elif self._inflight is not None:
+            row, is_open = self._inflight
+            if self._writer.has_taken(row):
+                self._conclude(row, is_open=is_open)
+            else:
+                self._inflight = None
+        due, self._due = self._due, None
+        if due is not None and due is self._open and due.values:
+            self._commit_open()
+
+    # -- behind the critical section ---------------------------------------------------------------
+
+    def _deliver(self) -> None:
+        """Carry out what was deferred, hand committed rows to the sinks, say what is to be said."""
+        while self._deferred:
+            try:
+                action = self._deferred.popleft()
+            except IndexError:
+                break
+            try:
+                action()
+            except TrackerError as error:  # its own call has long returned
+                self._notices.count("refused", "log calls from within a log call")
+                self._notices.once(("deferred", type(error)), str(error))
+        if self._outbox:
+            with self._delivery:
+                if not self._is_delivering:
+                    self._deliverer = threading.get_ident()
+                    self._is_delivering = True
+                    try:
+                        self._empty_outbox()
+                    finally:
+                        self._is_delivering = False
+        if self._notices.has_queued:
+            self._notices.emit()
+
+    def _empty_outbox(self) -> None:
+        while self._outbox:
+            row = self._outbox.popleft()
+            for sink in self._sinks:
+                try:
+                    sink(row)
+                except Exception as error:  # noqa: BLE001 - a sink's fault is counted, not raised
+                    self._notices.count("degraded", "rows that a sink failed on")
+                    self._notices.once(("sink", sink), f"{sink!r} failed on a row: {error!r}.")
+
+    def when_free(self, action: Callable[[bool], object], timeout_seconds: float) -> None:
+        """Run ``action`` outside of the critical section: now, or when this thread leaves it.
+
+        A signal handler calls this: it may have interrupted its own thread inside. Where another
+        thread keeps the lock for longer than ``timeout_seconds``, the action runs all the same; its
+        argument says whether the lock could be had.
+        """
+        is_free = self._lock.acquire(timeout=timeout_seconds)
+        if is_free:
+            try:
+                is_inside = self._busy
+            finally:
+                self._lock.release()
+            if is_inside:
+                self._deferred.append(lambda: action(True))  # noqa: FBT003 - a callback's only one
+                return
+        action(is_free)
+
+    def take_over(self) -> None:
+        """Treat the call that this thread is in, if any, as left by an exception.
+
+        A signal handler that finishes the run calls this: the call it interrupted may never go on.
+        """
+        with self._lock:
+            self._busy = False
+
+    @property
+    def is_delivering_here(self) -> bool:
+        """Whether the caller runs inside a sink, on the thread that delivers."""
+        return self._is_delivering and self._deliverer == threading.get_ident()
+
+    # -- spans -------------------------------------------------------------------------------------
+
+    def add_span(self, path: str, duration_ms: float, metrics: Row | None) -> int:
+        """Add a finished span to the open row and return the step it counts at.
+
+        Args:
+            path: names of the span and its parents, joined by ``/``.
+            duration_ms: milliseconds.
+            metrics: what its plugins measured; plain values.
+        """
+        with self._lock:
+            if self._end is not None:
+                return self.step
+            if self._busy:
+                self._defer(lambda: self.add_span(path, duration_ms, metrics))
+                return self._next
+            self._busy = True
+            rows = self.rows
+            try:
+                if self._inflight is not None or self._due is not None:
+                    self._recover()
+                if not self._options.span_metrics:
+                    return self.step
+                try:
+                    row = self._row_without_step()
+                except StepError:
+                    self._notices.count("dropped", "span metrics behind the highest step")
+                    return STEP_MAX
+                kept = row.bounded_path(path)
+                row.add_duration(kept, duration_ms)
+                if self._options.span_count:
+                    row.add_count(kept)
+                if metrics:
+                    for name, value in metrics.items():
+                        row.add_meter(name, kept, value, duration_ms)
+                if kept is not path and kept != path:
+                    self._notices.count("degraded", "span paths beyond the limit of one row")
+                step = row.step
+            finally:
+                self._busy = False
+        if self._deferred or self.rows != rows:
+            self._deliver()
+        return step
+
+    # -- control -----------------------------------------------------------------------------------
+
+    def commit_open(self, *, delivers: bool = True) -> None:
+        """Commit the open row, if there is one.
+
+        Args:
+            delivers: whether sinks hear of it; a signal handler cannot wait for them.
+        """
+        self._within(self._commit_open, delivers=delivers)
+
+    def begin_attempt(self, from_step: int, marker: Callable[[], None]) -> None:
+        """Commit the open row, call ``marker`` and continue at ``from_step``."""
+
+        def begin() -> None:
+            self._commit_open()
+            # Left by an exception, it is begun by the next call: a marker without the steps behind
+            # it would supersede rows for nothing. The marker may then stand there twice.
+            self._rewind = (from_step, marker)
+            self._inflight = ({}, False)
+            self._finish_rewind(from_step, marker)
+
+        self._within(begin)
+
+    def _finish_rewind(self, from_step: int, marker: Callable[[], None]) -> None:
+        marker()
+        self._highest = self._newest = from_step - 1
+        self._next = from_step
+        self._rewind = self._inflight = None
+
+    @property
+    def step(self) -> int:
+        """The open step, else the next one."""
+        if self._inflight is not None or self._due is not None:
+            self._within(lambda: None)  # what an exception left decides which one is next
+        row = self._open
+        return row.step if row is not None else self._next
+
+    @property
+    def highest(self) -> int | None:
+        """The highest committed step of the attempt."""
+        return self._highest
+
+    def open_row(self) -> Row | None:
+        """Return a copy of the open row, ``_step`` and ``_time`` first."""
+        with self._lock:
+            return None if self._open is None else self._open.row()
+
+    def end(self, end: End) -> None:
+        """Take nothing more; with ``"forked"`` no lock is touched."""
+        self._end = end
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more is taken."""
+        return self._end is not None
+
+    def _refuse(self, call: str) -> None:
+        if self._end == "forked":
+            _raise_forked()
+        self._notices.count("dropped", f"{call} calls after finish")
+        self._notices.once(
+            ("finished", call),
+            f"{call} was called after the run had finished: nothing is stored. Call init again.",
+        )
+        self._notices.emit()
+
+
+def _is_the_datas(error: Exception, data: Row) -> bool:
+    """Say whether adding up ``data`` fails by itself, not by a signal handler's exception."""
+    # RuntimeError: another thread added a name meanwhile.
+    if type(error) in {TypeError, ValueError, OverflowError, RuntimeError}:
+        return True
+    try:
+        sum(data.values())
+    except Exception:  # noqa: BLE001 - as where it was raised first
+        return True
+    return False
+
+
+def _is_plain_number(value: object) -> bool:
+    kind = type(value)
+    return kind is float or kind is bool or (kind is int and -INT_LIMIT < value < INT_LIMIT)  # type: ignore[operator]
+
+
+def _is_finite(values: Row) -> bool:
+    """Say whether a row surely holds no non-finite number; text and lists are looked at elsewhere."""
+    try:
+        total = sum(values.values())
+    except (TypeError, OverflowError):
+        return False
+    return (type(total) is float or type(total) is int) and total - total == 0
+
+
+def _raise_forked() -> NoReturn:
+    raise ForkedObjectError(
+        "This run belongs to the parent process: a forked child cannot write to it. Call et.init() "
+        "in the child, with a stream of its own."
+    )

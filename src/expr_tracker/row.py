@@ -1,0 +1,384 @@
+"""A row: what users log, made into plain JSON values; and back.
+
+`RowEncoder` turns any object into `None`, booleans, numbers, text, lists and dicts at the moment of
+the call, so a list that the user changes later does not change the row. It never raises for a
+value: what cannot be encoded becomes its ``repr`` with one warning per key.
+
+Numbers that JSON cannot hold stay floats in memory. `without_nonfinite` moves them into the row's
+``_nonfinite`` member for the file, and `with_nonfinite` puts them back when it is read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import Any
+
+from expr_tracker.errors import StepError
+
+__all__ = [
+    "INT_LIMIT",
+    "META_NAMES",
+    "RESERVED_NAMES",
+    "STEP_MAX",
+    "STEP_MIN",
+    "MediaValue",
+    "Row",
+    "RowEncoder",
+    "key_text",
+    "step_from",
+    "with_nonfinite",
+    "without_nonfinite",
+]
+
+#: One row in memory: plain values by metric name.
+Row = dict[str, Any]
+
+#: The two members that every metric line begins with.
+META_NAMES = ("_step", "_time")
+#: Names that the file format owns; a user's value under one of them is ignored with a warning.
+RESERVED_NAMES = frozenset(
+    {
+        *META_NAMES,
+        "_nonfinite",
+        "_attempt",
+        "_attempt_end",
+        "_from_step",
+        "_status",
+        "_stream",
+        "_rank",
+        "_pid",
+    }
+)
+
+#: A step fits a signed 64-bit integer, in the file as in every table and database that reads it.
+STEP_MIN, STEP_MAX = -(2**63), 2**63 - 1
+
+#: A longer repr is cut: it stands for a value that nobody will parse.
+_REPR_CHARACTERS_MAX = 512
+#: Deeper containers become their repr; the encoder of the lines recurses too.
+_DEPTH_MAX = 64
+#: Python neither prints nor reads longer integers (`sys.get_int_max_str_digits`).
+INT_LIMIT = 10**4300
+#: An array with more elements is stored as its statistics: 1 M floats cost 60 ms on the caller.
+ARRAY_ELEMENTS_MAX = 100_000
+
+_NONFINITE_NAMES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class MediaValue:
+    """A value that lives in a file of its own; the row holds a reference to it.
+
+    No abstract base class: asking ``isinstance`` of one costs 300 ns for every foreign value.
+    """
+
+    def reference(self, directory: Path) -> Row:
+        """Write the content below ``directory`` (once per content) and return the reference."""
+        raise TypeError(f"{type(self).__name__} does not say how it is stored in {directory}.")
+
+
+def step_from(value: object) -> int:
+    """Return ``value`` as a step.
+
+    Whole floats are taken (``3.0``, as NumPy makes them); anything else that is no integer is not.
+
+    Raises:
+        StepError: not a whole number, or outside 64 bits.
+    """
+    if type(value) is int:
+        step = value
+    elif isinstance(value, float):
+        if not value.is_integer():
+            raise StepError(f"step={value!r}: a step is a whole number; round it or leave it out.")
+        step = int(value)
+    elif hasattr(value, "__index__"):
+        try:
+            step = value.__index__()
+        except TypeError as error:  # arrays of several elements or of floats, for example
+            raise StepError(f"step={value!r}: a step is a whole number ({error}).") from None
+    else:
+        raise StepError(
+            f"step={value!r} ({type(value).__name__}): a step is a whole number; "
+            f"pass an int, or leave it out to take the next one."
+        )
+    if not STEP_MIN <= step <= STEP_MAX:
+        raise StepError(f"step={step}: a step lies between -2**63 and 2**63 - 1.")
+    return step
+
+
+def key_text(key: object) -> str:
+    """Return a metric name for any mapping key: text as it is, anything else as ``str``."""
+    return key if type(key) is str else str(key)
+
+
+class RowEncoder:
+    """Encodes the values that users log.
+
+    Args:
+        warn: called with ``(key, text)`` when a value degrades; de-duplication is the caller's.
+        media_directory: where `MediaValue` contents go; ``None`` refuses them (they become text).
+    """
+
+    def __init__(
+        self, warn: Callable[[str, str], None], media_directory: Path | None = None
+    ) -> None:
+        self._warn = warn
+        self._media_directory = media_directory
+
+    def row(self, data: object) -> Row:
+        """Return the metrics of one ``log`` call, in the order they were given."""
+        if data is None:
+            return {}
+        if not isinstance(data, dict):
+            encoded = self.value("value", data)
+            return encoded if isinstance(encoded, dict) else {"value": encoded}
+        row: Row = {}
+        # A list: another thread may add names meanwhile.
+        for key, value in list(data.items()):
+            name = key_text(key)
+            if type(value) in _ATOMS:
+                if type(value) is int and not -INT_LIMIT < value < INT_LIMIT:
+                    value = self._too_long(name, value)  # noqa: PLW2901 - the stored form
+                row[name] = value
+            elif isinstance(value, float):  # numpy.float64, the most frequent guest
+                row[name] = float(value)
+            else:
+                row[name] = self.value(name, value)
+        return row
+
+    def value(self, key: str, value: object) -> Any:
+        """Return one value, plain; its ``repr`` (cut) with a warning where it has no plain form."""
+        try:
+            return self._plain(key, value, 0)
+        except Exception as error:  # noqa: BLE001 - any object may raise anything; nothing is lost
+            self._warn(key, f"stored as its repr: {_reason(error)}")
+            return _repr_of(value)
+
+    def _plain(self, key: str, value: object, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912
+        # One ladder, most frequent first: a dispatch table would hide the order that matters
+        # (bool before int, Enum before its mixed-in type, containers before duck typing).
+        kind = type(value)
+        if kind in _ATOMS:
+            if kind is int and not -INT_LIMIT < value < INT_LIMIT:  # type: ignore[operator]
+                return self._too_long(key, value)  # type: ignore[arg-type]
+            return value
+        if depth >= _DEPTH_MAX:
+            raise ValueError(f"nested deeper than {_DEPTH_MAX} levels, or cyclic")
+        if isinstance(value, Enum):
+            return self._plain(key, value.value, depth + 1)
+        if isinstance(value, float):
+            return float(value)
+        if isinstance(value, int):
+            return self._plain(key, int(value), depth + 1)
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, dict):
+            return {key_text(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._plain(key, item, depth + 1) for item in value]
+        if isinstance(value, MediaValue):
+            if self._media_directory is None:
+                raise TypeError("media cannot be stored here")
+            return value.reference(self._media_directory)
+        if getattr(value, "ndim", None) == 0 and kind.__name__ != "datetime64":
+            return self._plain(key, value.item(), depth + 1)  # type: ignore[attr-defined]
+        if isinstance(value, Mapping):
+            return {key_text(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+        if isinstance(value, (set, frozenset, deque, Iterator)):
+            return [self._plain(key, item, depth + 1) for item in value]
+        simple = _simple(value)
+        if simple is not _NO_SIMPLE_FORM:
+            return simple
+        return self._plain(key, self._opened(key, value), depth + 1)
+
+    def _too_long(self, key: str, value: int) -> str:
+        self._warn(key, "stored as text: no program reads an int of more than 4300 digits")
+        return f"an int of {value.bit_length()} bits"
+
+    def _opened(self, key: str, value: object) -> object:
+        """Return the contents of a foreign object: one step towards plain values."""
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        dump = getattr(value, "model_dump", None)
+        if callable(dump):
+            return dump(mode="json")
+        if isinstance(value, type) or callable(value):
+            raise TypeError(f"{type(value).__name__} has no JSON form")
+        size = getattr(value, "size", None)
+        if isinstance(size, int) and size > ARRAY_ELEMENTS_MAX and hasattr(value, "mean"):
+            self._warn(
+                key, f"an array of {size} elements is stored as statistics; the limit is "
+                f"{ARRAY_ELEMENTS_MAX}. Save it as an artifact to keep it whole."
+            )  # fmt: skip
+            return _array_statistics(value)
+        detach = getattr(value, "detach", None)  # torch tensors with a gradient
+        return _contents(detach() if callable(detach) else value)
+
+
+_ATOMS = frozenset({float, int, str, bool, type(None)})
+_NO_SIMPLE_FORM = object()
+
+
+def _simple(value: object) -> Any:  # noqa: C901, PLR0911 - one line per kind
+    """Return the text or number of a standard value, or the mark that it has none."""
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, (datetime, date, time)):
+        # pandas.NaT is a datetime whose text is "NaT".
+        return None if value != value else value.isoformat()  # noqa: PLR0124
+    if isinstance(value, timedelta):
+        return None if value != value else value.total_seconds()  # noqa: PLR0124
+    if isinstance(value, Decimal):
+        return _number_from_decimal(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8")
+    module, name = type(value).__module__, type(value).__name__
+    if name == "Pattern" and module == "re":
+        return value.pattern  # type: ignore[attr-defined]
+    if module.startswith("pandas.") and name in {"NAType", "NaTType"}:
+        return None
+    if module in {"ipaddress", "uuid"} or (module.startswith("pydantic") and name.endswith("Url")):
+        return str(value)
+    if module == "numpy" and name == "datetime64":
+        text = str(value)
+        return None if text == "NaT" else text
+    return _NO_SIMPLE_FORM
+
+
+def _number_from_decimal(value: Decimal) -> int | float:
+    if value.is_finite():
+        exponent = value.as_tuple().exponent
+        if isinstance(exponent, int) and exponent >= 0:
+            if value.adjusted() >= 4300:  # see INT_LIMIT; int() of 1E+999999999 takes hours
+                raise ValueError("a decimal of more than 4300 digits")
+            return int(value)
+        return float(value)
+    if value.is_snan():
+        raise ValueError("a signaling NaN has no float")
+    return float(value)
+
+
+def _contents(value: object) -> object:
+    """Return what an object holds, by the first of its own words for it that works."""
+    if _is_frame(value):
+        return _columns(value)
+    for method in ("tolist", "to_list", "item", "to_dict"):
+        opened = getattr(value, method, None)
+        if callable(opened):
+            return opened()
+    if isinstance(value, Iterable):
+        return dict(value)
+    contents = vars(value)
+    if not contents:
+        raise TypeError(f"{type(value).__name__} has no JSON form")
+    return contents
+
+
+def _is_frame(value: object) -> bool:
+    return type(value).__name__ == "DataFrame" and hasattr(value, "columns")
+
+
+def _columns(frame: Any) -> Row:
+    """Return a data frame of polars or pandas as lists by column."""
+    return {key_text(name): frame[name].to_list() for name in frame.columns}
+
+
+def _array_statistics(array: Any) -> Row:
+    return {
+        "shape": list(array.shape),
+        "dtype": str(array.dtype),
+        "min": array.min(),
+        "max": array.max(),
+        "mean": array.mean(),
+        "std": array.std(),
+    }
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text[:200]
+
+
+def _repr_of(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - the object's own fault; its type still says what it was
+        return f"<unrepresentable {type(value).__name__}>"
+    if len(text) > _REPR_CHARACTERS_MAX:
+        return text[:_REPR_CHARACTERS_MAX] + "..."
+    return text
+
+
+def without_nonfinite(row: Row) -> Row:
+    """Return ``row`` as strict JSON can hold it.
+
+    Non-finite floats, nested ones too, become ``None`` and are listed under ``_nonfinite``: JSON
+    pointer (RFC 6901) → ``NaN``, ``Infinity`` or ``-Infinity``. A finite row is returned as it is.
+    """
+    found: dict[str, str] = {}
+    strict = {key: _strict(value, "/" + _pointer_part(key), found) for key, value in row.items()}
+    if not found:
+        return row
+    strict["_nonfinite"] = found
+    return strict
+
+
+def _strict(value: Any, pointer: str, found: dict[str, str]) -> Any:
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        found[pointer] = (
+            "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        )
+        return None
+    if isinstance(value, dict):
+        return {k: _strict(v, f"{pointer}/{_pointer_part(k)}", found) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_strict(v, f"{pointer}/{i}", found) for i, v in enumerate(value)]
+    return value
+
+
+def _pointer_part(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def with_nonfinite(row: Row) -> Row:
+    """Put the floats that ``_nonfinite`` names back into a decoded line, in place.
+
+    Pointers that lead nowhere, or to a value that is not null, are left alone: a damaged member
+    must not cost the rest of the row.
+    """
+    found = row.pop("_nonfinite", None)
+    if not isinstance(found, dict):
+        return row
+    for pointer, name in found.items():
+        number = _NONFINITE_NAMES.get(name) if isinstance(name, str) else None
+        if number is not None:
+            _put(row, pointer, number)
+    return row
+
+
+def _put(row: Row, pointer: str, number: float) -> None:
+    *path, last = [p.replace("~1", "/").replace("~0", "~") for p in pointer.split("/")[1:]] or [""]
+    place: Any = row
+    for part in path:
+        place = _member(place, part)
+    if isinstance(place, dict):
+        if last in place and place[last] is None:
+            place[last] = number
+    elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
+        place[int(last)] = number
+
+
+def _member(place: Any, part: str) -> Any:
+    if isinstance(place, dict):
+        return place.get(part)
+    if isinstance(place, list) and part.isdecimal() and int(part) < len(place):
+        return place[int(part)]
+    return None

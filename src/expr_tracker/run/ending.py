@@ -1,0 +1,108 @@
+"""However the process ends: signals, the interpreter's exit, the end of a multiprocessing child.
+
+Handlers are installed from the main thread only, over the default action or in front of a handler
+that was there, and taken away again when the run is finished. Nothing in ``os`` or
+``multiprocessing`` is patched: the latter is asked, through its own registry, to call us.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final, Literal
+
+__all__ = ["SignalWatch", "status_at_exit", "watch_child_exit"]
+
+Status = Literal["succeeded", "failed", "cancelled"]
+
+#: What schedulers and terminals send before they kill. SIGINT stays Python's: it becomes a
+#: KeyboardInterrupt, which the user's code may handle and the exit hook sees.
+_SIGNALS: Final = tuple(
+    number
+    for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+    if number is not None
+)
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+class SignalWatch:
+    """Writes what is in memory before a signal ends the process.
+
+    Args:
+        leave: called with the signal's number when the default action would end the process now.
+        checkpoint: called when a handler of the user's decides what happens.
+    """
+
+    def __init__(self, leave: Callable[[int], None], checkpoint: Callable[[], None]) -> None:
+        self._leave = leave
+        self._checkpoint = checkpoint
+        self._before: dict[int, _Handler | int] = {}
+
+    def install(self) -> None:
+        """Install the handlers, where this thread may and nothing forbids it."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in _SIGNALS:
+            before = signal.getsignal(number)
+            if before == signal.SIG_DFL or callable(before):
+                self._before[number] = before
+                signal.signal(number, self._handle)
+
+    def restore(self) -> None:
+        """Put back what was there, unless someone else installed a handler since."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._handle:
+                signal.signal(number, before)
+        self._before.clear()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        before = self._before.get(number, signal.SIG_DFL)
+        if callable(before):
+            self._checkpoint()
+            before(number, frame)
+            return
+        self._leave(number)
+
+
+def end_by_signal(number: int) -> None:
+    """Let the signal do what it does by default, so that the exit status is unchanged."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def status_at_exit() -> Status:
+    """Return how the interpreter is ending: an uncaught exception is noted before exit hooks run."""
+    # CPython stores the exception that ended the program here before it calls the exit hooks;
+    # SystemExit is not stored, so sys.exit() counts as an end without error.
+    # The end of a multiprocessing child is called while its exception is still being handled.
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    if error is None:
+        return "succeeded"
+    if isinstance(error, SystemExit):
+        return "failed" if error.code else "succeeded"
+    return "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
+
+
+def watch_child_exit(finish: Callable[[], None]) -> Callable[[], None]:
+    """Call ``finish`` at the end of a multiprocessing child, which skips the interpreter's hooks.
+
+    Returns:
+        What takes the registration back.
+    """
+    util = sys.modules.get("multiprocessing.util")
+    process = sys.modules.get("multiprocessing.process")
+    if util is None or process is None or process.parent_process() is None:
+        return _nothing
+    finalizer = util.Finalize(None, finish, exitpriority=100)
+    return lambda: finalizer.cancel()
+
+
+def _nothing() -> None:
+    return None

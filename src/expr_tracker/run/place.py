@@ -1,0 +1,104 @@
+"""Which directory a run lives in."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from expr_tracker.errors import NameRefusedError, OptionError
+from expr_tracker.notices import Notices
+from expr_tracker.options import root_from_environment
+from expr_tracker.store.files import StreamKey, check_name, stream_keys
+
+__all__ = ["Place", "check_case", "resolve_place"]
+
+_DEFAULT_ROOT: Final = Path("runs")
+_OLD_ROOT: Final = Path("tracker", "jsonl")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A run's directory and its neighbours."""
+
+    directory: Path
+    """The run directory."""
+    artifacts: Path
+    """The project's artifact store."""
+    project: str
+    name: str
+
+
+def resolve_place(
+    project: str,
+    name: str | None,
+    *,
+    root: str | os.PathLike[str] | None,
+    run_dir: str | os.PathLike[str] | None,
+    notices: Notices,
+) -> Place:
+    """Return where the run goes: ``<root>/<project>/<name>``, or ``run_dir`` itself.
+
+    Raises:
+        OptionError: both ``root`` and ``run_dir`` are given.
+        NameRefusedError: project or name cannot be a folder's name.
+    """
+    check_name("project", project)
+    if root is not None and run_dir is not None:
+        raise OptionError(
+            f"dir={os.fspath(root)!r} and run_dir={os.fspath(run_dir)!r}: give one of them. dir is "
+            "the root of all runs, run_dir the directory of this one."
+        )
+    if run_dir is not None:
+        directory = Path(run_dir)
+        label = name if name is not None else directory.name
+        return Place(directory, directory / "artifacts", project, label)
+    if name is not None:
+        check_name("run", name)
+    base = _root(root, notices) / project
+    label = name if name is not None else _new_name(notices)
+    return Place(base / label, base / "artifacts", project, label)
+
+
+def _root(root: str | os.PathLike[str] | None, notices: Notices) -> Path:
+    if root is not None:
+        return Path(root)
+    from_environment = root_from_environment()
+    if from_environment is not None:
+        return Path(from_environment)
+    if _OLD_ROOT.is_dir() and not _DEFAULT_ROOT.exists():
+        notices.say(
+            f"Earlier runs lie under {_OLD_ROOT}; this one goes to {_DEFAULT_ROOT}. Set "
+            f"ET_DIR={_OLD_ROOT} to keep them together."
+        )
+    return _DEFAULT_ROOT
+
+
+def _new_name(notices: Notices) -> str:
+    # The second alone is no name: jobs that a scheduler starts together share it.
+    name = time.strftime("run-%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+    notices.say(f"The run has no name; it is called {name!r}. Pass name= to choose one.")
+    return name
+
+
+def check_case(directory: Path, key: StreamKey) -> None:
+    """Refuse a stream that differs from an existing one by letter case only.
+
+    On file systems that ignore case the two would be one file.
+
+    Raises:
+        NameRefusedError: there is such a stream.
+    """
+    wanted = key.stream
+    if wanted is None:
+        return
+    for existing in stream_keys(directory):
+        name = existing.stream
+        if name is not None and name != wanted and name.lower() == wanted.lower():
+            raise NameRefusedError(
+                f"stream={wanted!r}: this run has a stream {name!r}, and file systems that ignore "
+                f"letter case would mix the two. Use {name!r} or another name."
+            )

@@ -1,0 +1,80 @@
+"""What a run says of itself: the figures of ``info()`` and the line that ``finish`` writes."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from expr_tracker.row import Row
+
+if TYPE_CHECKING:
+    from expr_tracker.run.run import Run
+
+__all__ = ["finish_report", "info"]
+
+
+def info(run: Run) -> Row:
+    """Return the state of a run as nested figures; the keys are the baseline's and ``loss``."""
+    writer, recorder = run.writer, run.recorder
+    loss = loss_of(run)
+    spans_dropped = sum(n for kind, n in loss["dropped"].items() if "span" in kind)
+    rows_dropped = sum(loss["dropped"].values()) + sum(loss["refused"].values()) - spans_dropped
+    history: Row = {
+        "log_dir": run.dir,
+        "metrics_file": str(run.files.metrics),
+        "rows_on_disk": writer.index.rows,
+        "last_step": writer.index.last_step,
+        "rows_logged": recorder.rows,
+        "pending_bytes": writer.pending_bytes,
+        **run.spans.counts(),
+        "dropped_records": rows_dropped,
+        "dropped_spans": spans_dropped,
+        "cached_rows": 0,
+        "cached_bytes": 0,
+        "cache_limit_bytes": run.options.cache_bytes or 0,
+        "disk_prefix": writer.index.rows,
+        "evicted_rows": writer.index.rows,
+        "durability": writer.durability,
+        "write_failure": writer.failure,
+        **run.history.statistics(),
+    }
+    return {
+        "history": history,
+        "jsonl": {"log_dir": run.dir},
+        "artifacts": {"root": str(run.place.artifacts)},
+        "rank": run.rank,
+        "stream": run.stream,
+        "attempt": run.attempt,
+        "summary": dict(run.summary),
+        "loss": loss,
+    }
+
+
+def loss_of(run: Run) -> dict[str, dict[str, int]]:
+    """Return what was refused at a call, dropped later, or stored in another form, by kind."""
+    notices = run.notices
+    dropped = notices.counts("dropped")
+    store = run.__dict__.get("artifacts")  # made by the first use only
+    if store is not None and store.failure_count:
+        dropped["artifacts that could not be stored"] = store.failure_count
+    return {
+        "refused": notices.counts("refused"),
+        "dropped": dropped,
+        "degraded": notices.counts("degraded"),
+    }
+
+
+def finish_report(run: Run, *, is_quiet: bool) -> None:
+    """Log one line: what was stored and what was not; a warning if anything was lost."""
+    loss: dict[str, Any] = loss_of(run)
+    refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
+    is_lost = bool(refused or dropped)
+    if not is_quiet or is_lost:
+        why = ", ".join(f"{n} {kind}" for kind, n in [*loss["refused"].items(), *loss["dropped"].items()])
+        text = (
+            f"{run.project}/{run.name} ({run.files.key.label}): stored {run.writer.index.rows} "
+            f"rows; refused {refused}, dropped {dropped}"
+            f"{f' ({why})' if why else ''}, pending {run.writer.pending_bytes} bytes. {run.dir}"
+        )
+        run.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
+    run.notices.emit()

@@ -1,0 +1,594 @@
+"""The run object: opens the rooms in order, hands calls on, and closes them in reverse."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from expr_tracker.capture.configuration import config_from
+from expr_tracker.clock import Clock, SystemClock
+from expr_tracker.errors import ForkedObjectError, OptionError, RunFinishedError
+from expr_tracker.loading import loading
+from expr_tracker.notices import Notices
+from expr_tracker.options import Options, rank_from_environment
+from expr_tracker.record.keeper import Keeper
+from expr_tracker.record.recorder import Recorder
+from expr_tracker.row import Row, RowEncoder, step_from
+from expr_tracker.run.companions import Companions
+from expr_tracker.run.ending import SignalWatch, end_by_signal, status_at_exit, watch_child_exit
+from expr_tracker.run.opening import Opened, mark_attempt, mark_end, open_stream
+from expr_tracker.run.place import Place
+from expr_tracker.run.report import finish_report, info
+from expr_tracker.run.target import RunSpans
+from expr_tracker.store.documents import write_once
+from expr_tracker.store.files import StreamKey, check_stream
+from expr_tracker.store.journal import clear_journal, write_journal
+from expr_tracker.store.live import LiveSnapshot
+from expr_tracker.summary.mapping import Summary
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from expr_tracker.artifacts import Artifact, ArtifactStore, StoreMode
+    from expr_tracker.history import HistoryStore
+
+__all__ = ["Run", "open_runs"]
+
+#: How long a signal handler waits for a lock that another thread holds.
+_SIGNAL_WAIT_SECONDS: Final = 1.0
+#: Between two sidecars: a reader scans at most the rows of this time.
+_SIDECAR_SECONDS: Final = 2.0
+#: An open row younger than this is not worth a file.
+_JOURNAL_SECONDS: Final = 1.0
+
+#: The runs of this process that are open; the fork hook goes through them.
+open_runs: set[Run] = set()
+
+
+class Run:
+    """One stream of one run directory, open for writing; ``et.init`` makes it.
+
+    Attributes:
+        project: the project's name.
+        name: the run's name.
+        rank: this process's rank.
+        config: what the user configured, secrets redacted.
+        options: every tunable of the run.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        options: Options,
+        *,
+        config: Row,
+        about: Row,
+        notices: Notices,
+        clock: Clock | None = None,
+    ) -> None:
+        """Open the run; see `expr_tracker.init` for what may be raised."""
+        check_stream(options.stream)
+        self.project = place.project
+        self.name = place.name
+        self.options = options
+        self.config = config
+        self.rank = rank_from_environment()
+        self.about = about
+        self.notices = notices
+        self.place = place
+        self._clock = clock if clock is not None else SystemClock()
+        self._lock = threading.RLock()
+        self._finishing = threading.RLock()
+        self._is_forked = False
+        self._status: str | None = None
+        self._is_closed = False
+        self._history: HistoryStore | None = None
+        self._artifacts: ArtifactStore | None = None
+        self._journal_of: tuple[int, int] | None = None
+        self._sidecar_at = 0.0
+        self._sidecar_size = -1
+        key = StreamKey(options.stream, self.rank if options.rank_aware else 0)
+        opened = open_stream(
+            place, key, options, lock=self._lock, clock=self._clock, notices=notices
+        )
+        try:
+            self._open_recorder(opened)
+            self._open_companions()
+            open_runs.add(self)
+        except BaseException:
+            self._undo_opening(opened)
+            raise
+
+    def _open_recorder(self, opened: Opened) -> None:
+        options, notices = self.options, self.notices
+        self._stream_lock = opened.lock
+        self.files = opened.files
+        self._identity = opened.identity
+        self.id = str(opened.identity.get("id", ""))
+        self.attempt = opened.attempt
+        self.writer = opened.writer
+        self._encoder = RowEncoder(self._warn_of_value, self.files.media)
+        self.recorder = Recorder(
+            self.writer,
+            options,
+            lock=self._lock,
+            clock=self._clock,
+            notices=notices,
+            encoder=self._encoder,
+        )
+        self.recorder.continue_from(
+            highest=opened.highest_step, newest=opened.newest_step, rows=self.writer.index.rows
+        )
+        self.encode = self._encoder.value
+        #: The hot path: one attribute, no method in between.
+        self.log = self.recorder.log
+        self.spans = RunSpans(
+            self.files.spans,
+            options,
+            recorder=self.recorder,
+            encoder=self._encoder,
+            clock=self._clock,
+            notices=notices,
+        )
+
+    def _open_companions(self) -> None:
+        self._summary = Summary(
+            self.files.summary, self.recorder.latest, self._encoder, self.guard
+        )
+        if self.options.print_to_screen:
+            handle = self.options.print_handle
+            self.recorder.add_sink(lambda row: handle(str(row)))
+        self.companions = Companions(self, self._clock)
+        self.companions.write_documents()
+        self._keeper = Keeper(
+            (
+                self._clock.resync,
+                self.writer.flush_if_due,
+                self._keep_spans,
+                self._keep_journal,
+                self._keep_index,
+                self._keep_places,
+            ),
+            self.notices,
+            name=f"expr-tracker-keeper-{self.files.key.label}",
+        )
+        self._signals = SignalWatch(self._leave_by_signal, self._checkpoint)
+        self._keeper.start()
+        self.companions.start()
+        self._signals.install()
+        self._unwatch_child = watch_child_exit(self.finish_at_exit)
+        self.notices.emit()
+
+    def _undo_opening(self, opened: Opened) -> None:
+        """Stop what was begun and let go of the stream: the caller gets no run to finish."""
+        try:
+            if hasattr(self, "_keeper"):
+                self._keeper.stop(self.options.finish_timeout)
+            if hasattr(self, "companions"):
+                self.companions.stop(self.options.finish_timeout, "failed")
+            if hasattr(self, "_signals"):
+                self._signals.restore()
+            if opened.writer.index.lines:
+                with self._lock:
+                    mark_end(opened.writer, opened.attempt, "failed", self._clock)
+            opened.writer.close(self.run_row)
+        finally:
+            opened.lock.release()
+            open_runs.discard(self)
+
+    # -- what users see ----------------------------------------------------------------------------
+
+    @property
+    def stream(self) -> str | None:
+        """This process's stream; ``None`` is the default producer."""
+        return self.files.key.stream
+
+    @property
+    def dir(self) -> str:
+        """The run directory."""
+        return str(self.files.directory)
+
+    @property
+    def step(self) -> int:
+        """The open step, else the next one."""
+        self.guard()
+        return self.recorder.step
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run has ended and let go of its files."""
+        return self._is_closed
+
+    @property
+    def url(self) -> str | None:
+        """The address of a mirror of the run; ``None``, as no mirror is on."""
+        return None
+
+    @property
+    def backends(self) -> dict[str, Any]:
+        """The mirrors of the run by name: none."""
+        return {}
+
+    @property
+    def entity(self) -> str | None:
+        """Who the run belongs to, as given to ``init``."""
+        return self.about.get("entity")
+
+    @property
+    def notes(self) -> str | None:
+        """Free text, as given to ``init``."""
+        return self.about.get("notes")
+
+    @property
+    def tags(self) -> list[str]:
+        """Labels, as given to ``init``."""
+        return list(self.about.get("tags") or ())
+
+    @property
+    def summary(self) -> MutableMapping[str, Any]:
+        """The last value of every metric; assigned keys are pinned."""
+        self.guard()
+        return self._summary
+
+    # No functools.cached_property: until Python 3.12 it has one lock for all runs, which a fork may
+    # find taken. Forks wait for `loading`.
+
+    @property
+    def history(self) -> HistoryStore:
+        """The rows of this stream, live."""
+        if self._history is None:
+            with loading:
+                from expr_tracker.history import HistoryStore  # noqa: PLC0415 - only who asks pays
+
+                self._history = self._history or HistoryStore(
+                    self.files.metrics, self.snapshot, self.flush, self.options, self.guard
+                )
+        return self._history
+
+    @property
+    def artifacts(self) -> ArtifactStore:
+        """The project's artifacts."""
+        if self._artifacts is None:
+            with loading:
+                from expr_tracker.artifacts import ArtifactStore  # noqa: PLC0415 - as above
+
+                self._artifacts = self._artifacts or ArtifactStore(
+                    self.place.artifacts,
+                    self.files.artifacts,
+                    self.name,
+                    warn=self._warn_of_artifact,
+                    clock=self._clock,
+                )
+        return self._artifacts
+
+    def log_artifact(
+        self,
+        artifact_or_path: Artifact | str | os.PathLike[str],
+        name: str | None = None,
+        type: str | None = None,  # noqa: A002 - the name that callers use
+        aliases: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        mode: StoreMode = "copy",
+    ) -> Artifact:
+        """Store a file, folder or `Artifact` as the next version; see `expr_tracker.log_artifact`."""
+        self.check_open("log_artifact")
+        # What describes a file is as readable as a configuration: secrets stay out of it too.
+        plain = config_from(metadata, self._warn_of_value) if metadata is not None else None
+        return self.artifacts.log(
+            artifact_or_path, name, type, aliases, plain, mode, step=self.step
+        )
+
+    def use_artifact(self, artifact_or_name: Artifact | str, type: str | None = None) -> Artifact:  # noqa: A002
+        """Return a stored artifact; see `expr_tracker.use_artifact`."""
+        self.check_open("use_artifact")
+        return self.artifacts.use(artifact_or_name, type, step=self.step)
+
+    def define_metric(self, name: str, **kwargs: Any) -> None:
+        """Keep what is said about a metric (unit, goal, axis) with the run."""
+        self.check_open("define_metric")
+        self.companions.define_metric(name, kwargs)
+
+    def rewind(self, step: int) -> None:
+        """Go back to ``step`` in a new attempt: earlier rows from there on are superseded.
+
+        Raises:
+            StepError: ``step`` is no step.
+        """
+        self.check_open("rewind")
+        wanted = step_from(step)
+        number = self.attempt + 1
+
+        def mark() -> None:
+            mark_attempt(self.writer, number, wanted, self._clock)
+            self.attempt = number
+
+        self.recorder.begin_attempt(wanted, mark)
+
+    def info(self) -> Row:
+        """Return the run's state as figures; see the reference for the keys."""
+        self.guard()
+        return info(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish(0)
+        elif issubclass(kind, SystemExit):
+            self.finish(1 if getattr(error, "code", 1) else 0)
+        else:
+            self._finish("cancelled" if issubclass(kind, KeyboardInterrupt) else "failed")
+
+    # -- the rooms' view -----------------------------------------------------------------------------
+
+    def guard(self) -> None:
+        """Refuse the parent's object in a forked child, before any lock is touched.
+
+        Raises:
+            ForkedObjectError: this process is a forked child.
+        """
+        if self._is_forked:
+            raise ForkedObjectError(
+                "This run belongs to the parent process. Call et.init() in the child, with a "
+                "stream of its own."
+            )
+
+    def check_open(self, call: str) -> None:
+        """Refuse ``call`` on a run that has ended.
+
+        Raises:
+            ForkedObjectError: this process is a forked child.
+            RunFinishedError: the run is finished.
+        """
+        self.guard()
+        if self._status is not None:
+            raise RunFinishedError(f"{call}: the run {self.name!r} is finished. Call et.init().")
+
+    def snapshot(self) -> LiveSnapshot:
+        """Return index, waiting lines and open row of one moment."""
+        self.guard()
+        with self._lock:
+            return LiveSnapshot(
+                self.writer.index.copy(), self.writer.pending_lines(), self.recorder.open_row()
+            )
+
+    def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - the public name's form
+        """Write everything that waits; with ``commit_open`` the open row too."""
+        self.guard()
+        if commit_open:
+            self.recorder.commit_open()
+        self.writer.flush()
+        if self.spans.writer is not None:
+            self.spans.writer.flush()
+        self.notices.emit()
+
+    @property
+    def run_row(self) -> Row:
+        """Project, name and start, for the sidecar."""
+        return {"project": self.project, "name": self.name, "started_at": self.about.get("time")}
+
+    def _warn_of_value(self, key: str, text: str) -> None:
+        self.notices.count("degraded", f"values of {key}")
+        self.notices.once(("value", key), f"{key!r} is {text}")
+
+    def _warn_of_artifact(self, key: str, text: str) -> None:
+        self.notices.once(("artifact", key), text)
+
+    # -- the keeper's rounds ---------------------------------------------------------------------------
+
+    def _keep_spans(self) -> None:
+        if self.spans.writer is not None:
+            self.spans.writer.flush_if_due()
+
+    def _keep_journal(self, *, at_once: bool = False) -> None:
+        with self._lock:
+            row = self.recorder.open_row()
+            size, ordinal = self.writer.index.size, self.writer.index.lines
+            is_behind = bool(self.writer.pending_bytes)
+        if row is None or is_behind:
+            return
+        if not at_once and self._clock.wall() - row["_time"] < _JOURNAL_SECONDS:
+            return
+        mark = (size, hash(str(row)))
+        if mark == self._journal_of:
+            return
+        try:
+            write_journal(self.files.journal, row, ordinal=ordinal, data_size=size)
+            self._journal_of = mark
+        except OSError:
+            self.notices.count("degraded", "journals that could not be written")
+
+    def _keep_index(self) -> None:
+        now = self._clock.monotonic()
+        size = self.writer.index.size
+        if now - self._sidecar_at >= _SIDECAR_SECONDS and size != self._sidecar_size:
+            self._sidecar_at, self._sidecar_size = now, size
+            self.writer.save_index(self.run_row)
+
+    def _keep_places(self) -> None:
+        self.writer.check_place()
+        if self.spans.writer is not None:
+            self.spans.writer.check_place()
+        if self._is_closed or self.writer.failure is not None:
+            return
+        label = self.files.key.label
+        state = self._stream_lock.keep_place(label)
+        if state == "remade":
+            # Whoever removed the lock removed the directory: what is written once goes with it.
+            write_once(self.files.identity, self._identity)
+            self.companions.write_documents()
+        elif state == "taken":
+            self.notices.count("degraded", "streams with a second writer")
+            self.notices.once(
+                "second writer",
+                f"{self.files.lock} had been removed and another process now writes {label!r} too: "
+                "end one of the two, or the steps of both stay mixed.",
+            )
+
+    # -- the end -----------------------------------------------------------------------------------------
+
+    def finish(self, exit_code: int | None = None, quiet: bool | None = None) -> None:  # noqa: FBT001
+        """Commit the open row, write everything, say what was not stored, and let go.
+
+        A second call does nothing; callers on other threads wait for the first.
+
+        Args:
+            exit_code: anything but 0 and ``None`` marks the attempt as failed.
+            quiet: ``True`` leaves out the closing line unless something was lost.
+
+        Raises:
+            RunFinishedError: called from inside a sink of this very run.
+            OptionError: ``exit_code`` is no whole number.
+        """
+        if exit_code is not None and not isinstance(exit_code, int):
+            raise OptionError(f"exit_code={exit_code!r}: expected a whole number or None.")
+        self._finish("failed" if exit_code else "succeeded", is_quiet=bool(quiet))
+
+    def finish_at_exit(self) -> None:
+        """Close the run as the interpreter ends; a forked child writes nothing."""
+        if self._is_forked:
+            return
+        try:
+            self._finish(status_at_exit())
+        except KeyboardInterrupt:
+            # Once more: the user wants out, but not at the price of rows. The next one gets through.
+            self._finish(status_at_exit())
+
+    def _finish(self, status: str, *, is_quiet: bool = False) -> None:
+        self.guard()
+        if self.recorder.is_delivering_here:
+            raise RunFinishedError(
+                "finish was called from inside a sink of the run (a print handle, a callback): "
+                "it would wait for itself. Call it from the program."
+            )
+        with self._finishing:
+            if self._is_closed:
+                return
+            try:
+                self._end_everything(status)
+            except Exception:
+                self._is_closed = True
+                raise
+            # Not behind a KeyboardInterrupt: another call then does what is left to do.
+            is_first, self._is_closed = not self._is_closed, True
+            if is_first:
+                finish_report(self, is_quiet=is_quiet)
+
+    def _end_everything(self, status: str) -> None:
+        """End threads, rows and files in order; every step may be carried out twice."""
+        self.recorder.take_over()
+        self._stop_companions(status)
+        if self._status is None:
+            self.recorder.commit_open()
+            self._status = status
+        self._end(self._status)
+        is_stopped = self._keeper.stop(self.options.finish_timeout)
+        if not is_stopped:
+            self.notices.say(f"The thread {self._keeper.name} is stuck; the run ends without it.")
+        with contextlib.suppress(OSError):  # whoever closes the files says what is wrong there
+            self._keep_places()
+        self._close_files()
+        self._signals.restore()
+        self._unwatch_child()
+
+    def _stop_companions(self, status: str) -> None:
+        try:
+            self.companions.stop(self.options.finish_timeout, status)
+        except Exception as error:  # noqa: BLE001 - rows and lock do not depend on it
+            self.notices.count("degraded", "parts of the run that could not be stopped")
+            self.notices.say(f"A part of the run could not be stopped: {error!r}.")
+
+    def _end(self, status: str) -> None:
+        """Put the status behind the last row and take no more."""
+        with self._lock:
+            if not self.recorder.has_ended:
+                mark_end(self.writer, self.attempt, status, self._clock)
+            self.recorder.end("finished")
+
+    def _close_files(self) -> None:
+        try:
+            self.writer.close(self.run_row)
+            self.spans.close()
+            self._save_summary()
+            clear_journal(self.files.journal)
+        except Exception:
+            self._let_go()
+            raise
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._stream_lock.release()
+        open_runs.discard(self)
+
+    def _save_summary(self) -> None:
+        try:
+            if hasattr(self, "_summary"):
+                self._summary.save()
+        except OSError as error:
+            self.notices.count("degraded", "summaries that could not be written")
+            self.notices.say(f"{self.files.summary} could not be written: {error}.")
+
+    def _leave_by_signal(self, number: int) -> None:
+        """Write what is in memory, then let the signal end the process."""
+
+        def leave(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
+            try:
+                if not is_free:
+                    # Another thread hangs in a write: what it holds cannot be written by us.
+                    self._save_summary()
+                elif not self._is_closed:
+                    self._leave()
+            finally:
+                end_by_signal(number)
+
+        if self._is_forked:
+            end_by_signal(number)
+            return
+        self.recorder.when_free(leave, _SIGNAL_WAIT_SECONDS)
+
+    def _leave(self) -> None:
+        """Close the run inside a signal handler: the frames below it will not go on."""
+        self.writer.take_over()
+        self.spans.take_over()
+        if self._status is None:
+            self.recorder.commit_open(delivers=False)
+            self._status = "cancelled"
+        self._end(self._status)
+        self.companions.stop(_SIGNAL_WAIT_SECONDS, "cancelled")
+        self._close_files()
+        self.notices.emit()
+
+    def _checkpoint(self) -> None:
+        """Make memory safe and go on: a handler of the user's decides how the process ends."""
+
+        def save(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
+            if is_free and self._status is None:
+                self._keep_journal(at_once=True)
+                self.flush()
+                self._save_summary()
+
+        if not self._is_forked:
+            self.recorder.when_free(save, _SIGNAL_WAIT_SECONDS)
+
+    def abandon_in_child(self) -> None:
+        """Become the parent's object: called by the fork hook in the child, touches no lock."""
+        self._is_forked = True
+        self.recorder.end("forked")
+        self.writer.abandon_in_child()
+        self.spans.abandon_in_child()
+        self._stream_lock.abandon_in_child()
+        # Handlers are inherited too: the child's signals would wait for the parent's locks.
+        self._signals.restore()
+        if hasattr(self, "companions"):
+            self.companions.abandon_in_child()
+
+

@@ -1,0 +1,114 @@
+"""Where the spans of a run end: the open row and the span file."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from expr_tracker.clock import Clock
+from expr_tracker.notices import Notices
+from expr_tracker.options import Options
+from expr_tracker.record.recorder import Recorder
+from expr_tracker.row import Row, RowEncoder
+from expr_tracker.store.writer import LineWriter
+
+__all__ = ["RunSpans"]
+
+
+class RunSpans:
+    """Takes finished spans for one run.
+
+    Attributes:
+        records: whether a line is wanted for every span.
+        print_fn: the run's default for printing spans.
+        plugins: the run's default meters.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        options: Options,
+        *,
+        recorder: Recorder,
+        encoder: RowEncoder,
+        clock: Clock,
+        notices: Notices,
+    ) -> None:
+        self._path = path
+        self._options = options
+        self._recorder = recorder
+        self._clock = clock
+        self._notices = notices
+        self._lock = threading.RLock()
+        self._writer: LineWriter | None = None
+        self._has_failed = False
+        self.records = options.spans
+        self.print_fn: Callable[[str], object] | None = options.span_print_fn
+        self.plugins: tuple[Any, ...] = options.span_plugins
+        self.encode = encoder.value
+        self.finished = recorder.add_span
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run still takes spans."""
+        return not self._recorder.has_ended
+
+    def append(self, line: bytes) -> None:
+        """Append one span line to the file; it is made with the first one."""
+        with self._lock:
+            writer = self._writer
+            if writer is None:
+                writer = self._open()
+                if writer is None:
+                    self._notices.count("dropped", "spans")
+                    return
+            writer.append_line(line)
+
+    def _open(self) -> LineWriter | None:
+        if self._has_failed or self._recorder.has_ended:
+            return None
+        try:
+            self._writer = LineWriter(
+                self._path,
+                self._options,
+                lock=self._lock,
+                clock=self._clock,
+                notices=self._notices,
+            )
+        except OSError as error:
+            self._has_failed = True
+            self._notices.say(f"{self._path} cannot be opened ({error}): spans are not stored.")
+        return self._writer
+
+    def count_dropped(self, kind: str) -> None:
+        """Count a span or a part of one that is not stored, and why."""
+        self._notices.count("dropped", kind)
+
+    @property
+    def writer(self) -> LineWriter | None:
+        """The span file's writer; ``None`` before the first span."""
+        return self._writer
+
+    def close(self) -> None:
+        """Count spans that were begun and thrown away, write what waits and close the file."""
+        if "expr_tracker.spans" in sys.modules:
+            sys.modules["expr_tracker.spans"].settle_collected(self)
+        if self._writer is not None:
+            self._writer.close({})
+
+    def take_over(self) -> None:
+        """Let go of what a signal interrupted for good; see `LineWriter.take_over`."""
+        if self._writer is not None:
+            self._writer.take_over()
+
+    def abandon_in_child(self) -> None:
+        """Let go of the file after a fork, touching no lock."""
+        if self._writer is not None:
+            self._writer.abandon_in_child()
+
+    def counts(self) -> Row:
+        """Return ``span_pending_bytes`` for ``info()``."""
+        return {"span_pending_bytes": self._writer.pending_bytes if self._writer else 0}

@@ -1,0 +1,260 @@
+"""Finished spans, read back from the span files of a run: which files, which spans, in what form.
+
+A record that is no span (damaged, negative or non-finite times, a wrong type) is left out and
+counted; what is left is known to be whole, so `lanes`, `trace` and `timeline` check nothing again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from expr_tracker.errors import QueryError, RunNotFoundError
+from expr_tracker.store.files import RunFiles, StreamKey, check_stream, stream_keys
+from expr_tracker.store.reader import part_paths, whole_rows
+
+if TYPE_CHECKING:
+    from expr_tracker.row import Row
+
+__all__ = ["Selection", "SpanRecord", "SpanSource", "StreamChoice", "sources_of"]
+
+#: The year 2223 in epoch seconds: nanoseconds still fit 64 bits, later is no clock but damage.
+_START_SECONDS_MAX: Final = 8e9
+#: 31 years, so start and duration together fit 64 bits too.
+_DURATION_MS_MAX: Final = 1e12
+_NS_PER_SECOND: Final = 1_000_000_000
+
+StreamChoice = str | Sequence[str | None] | None
+Range = tuple[float | None, float | None] | None
+StepRange = tuple[int | None, int | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRecord:
+    """One finished span."""
+
+    path: str
+    start_ns: int
+    """Epoch nanoseconds."""
+    duration_ns: int
+    depth: int | None
+    track: int
+    step: int | None
+    error: str | None
+    attributes: Row
+    """What the user gave, and what plugins measured."""
+
+    @property
+    def stop_ns(self) -> int:
+        """When it ended, in epoch nanoseconds."""
+        return self.start_ns + self.duration_ns
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSource:
+    """One producer's span file, and its metrics file beside it."""
+
+    key: StreamKey
+    spans: Path
+    metrics: Path
+
+    @property
+    def label(self) -> str:
+        """How the timeline names it."""
+        return self.key.label
+
+    def records(self, selection: Selection) -> Iterator[SpanRecord]:
+        """Yield the selected spans in file order; nothing where there is no span file."""
+        for row in self._rows(self.spans):
+            record = record_from(row)
+            if record is not None and selection.has(record):
+                yield record
+
+    def metric_rows(self) -> Iterator[Row]:
+        """Yield the rows of the metrics file; nothing where there is none."""
+        return self._rows(self.metrics)
+
+    @staticmethod
+    def _rows(path: Path) -> Iterator[Row]:
+        try:
+            yield from whole_rows(path)
+        except FileNotFoundError:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which spans are asked for: half-open ranges, and both must match."""
+
+    step_range: StepRange = None
+    time_range: Range = None
+
+    def __post_init__(self) -> None:
+        check_range("step_range", self.step_range)
+        check_range("time_range", self.time_range)
+
+    def has(self, record: SpanRecord) -> bool:
+        """Say whether a span is of the steps, and overlaps the times."""
+        if not self.has_step(record.step):
+            return False
+        low, high = self.time_range or (None, None)
+        if low is None and high is None:
+            return True
+        # A span of no length covers no time.
+        return (
+            record.duration_ns > 0
+            and (high is None or record.start_ns < high * _NS_PER_SECOND)
+            and (low is None or record.stop_ns > low * _NS_PER_SECOND)
+            and not (low is not None and high is not None and low >= high)
+        )
+
+    def has_step(self, step: int | None) -> bool:
+        """Say whether a step is in the range; no step is in none but the open one."""
+        low, high = self.step_range or (None, None)
+        if low is None and high is None:
+            return True
+        return step is not None and (low is None or step >= low) and (high is None or step < high)
+
+    def has_moment(self, seconds: float) -> bool:
+        """Say whether a moment (epoch seconds) is in the time range."""
+        low, high = self.time_range or (None, None)
+        return (low is None or seconds >= low) and (high is None or seconds < high)
+
+
+def check_range(name: str, bounds: Any) -> None:
+    """Refuse what is no pair of finite numbers or ``None``.
+
+    Raises:
+        QueryError: it is not.
+    """
+    if bounds is None:
+        return
+    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise QueryError(
+            f"{name}={bounds!r}: expected (start, stop), either of them None for open."
+        )
+    for bound in bounds:
+        is_number = isinstance(bound, (int, float)) and not isinstance(bound, bool)
+        if bound is not None and not (is_number and math.isfinite(bound)):
+            raise QueryError(f"{name}={bounds!r}: {bound!r} is no finite number, and not None.")
+
+
+def record_from(row: Row) -> SpanRecord | None:
+    """Return a decoded line as a span, or ``None`` where it is none."""
+    path: Any = row.get("name")
+    start: Any = row.get("start")
+    duration: Any = row.get("dur_ms")
+    depth, track, step = row.get("depth"), row.get("track"), row.get("_step")
+    error = row.get("error")
+    metrics, arguments = row.get("metrics", {}), row.get("args", {})
+    if not (
+        isinstance(path, str)
+        and _is_number(start, _START_SECONDS_MAX)
+        and _is_number(duration, _DURATION_MS_MAX)
+        and (depth is None or _is_count(depth))
+        and (track is None or _is_count(track))
+        and (step is None or (isinstance(step, int) and not isinstance(step, bool)))
+        and (error is None or isinstance(error, str))
+        and isinstance(metrics, dict)
+        and isinstance(arguments, dict)
+    ):
+        return None
+    return SpanRecord(
+        path=path,
+        start_ns=round(start * _NS_PER_SECOND),
+        duration_ns=round(duration * 1_000_000),
+        depth=depth,
+        track=track or 0,
+        step=step,
+        error=error,
+        attributes={**arguments, **metrics},
+    )
+
+
+def _is_number(value: Any, highest: float) -> bool:
+    return type(value) in (int, float) and 0 <= value <= highest
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def sources_of(
+    run: str | Path,
+    stream: StreamChoice = "*",
+    *,
+    rank: int | None = None,
+    with_metrics: bool = False,
+) -> list[SpanSource]:
+    """Return the producers that are asked for, the default one first.
+
+    Args:
+        run: a run directory, or one span file.
+        stream: ``"*"`` for all, ``None`` for the default producer, a name, or several of them.
+        rank: only this rank; ``None`` is all.
+        with_metrics: whether a producer that has metrics and no spans counts.
+
+    Raises:
+        RunNotFoundError: there is no such run, stream or rank; the message lists what there is.
+    """
+    path = Path(run)
+    if path.is_file() or (not path.is_dir() and any(part_paths(path))):
+        key = StreamKey.from_file(path.name, "spans") or StreamKey()
+        return [SpanSource(key, path, RunFiles(path.parent, key).metrics)]
+    if not path.is_dir():
+        raise RunNotFoundError(f"There is no run at {path}.{_neighbours(path)}")
+    keys = set(stream_keys(path, "spans"))
+    if with_metrics:
+        keys.update(stream_keys(path, "metrics"))
+    ordered = sorted(keys, key=lambda key: key.order)
+    chosen = _chosen(path, ordered, stream)
+    if rank is not None:
+        chosen = [key for key in chosen if key.rank == rank]
+    if not chosen:
+        missing = "spans" if rank is None else f"spans of rank {rank}"
+        raise RunNotFoundError(f"{path} holds no {missing}. {_there_is(path, ordered)}")
+    return [
+        SpanSource(key, RunFiles(path, key).spans, RunFiles(path, key).metrics) for key in chosen
+    ]
+
+
+def _chosen(path: Path, keys: list[StreamKey], stream: StreamChoice) -> list[StreamKey]:
+    if isinstance(stream, str) and stream == "*":
+        return keys
+    names: list[str | None] = [stream] if stream is None or isinstance(stream, str) else [*stream]
+    wanted = {check_stream(name) for name in names}
+    for name in names:
+        if not any(key.stream == name for key in keys):
+            known = [key.stream for key in keys if key.stream is not None]
+            near = difflib.get_close_matches(name or "", known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise RunNotFoundError(
+                f"{path} holds no spans of the stream {name if name is not None else 'default'!r}."
+                f"{hint} {_there_is(path, keys)}"
+            )
+    return [key for key in keys if key.stream in wanted]
+
+
+def _there_is(path: Path, keys: list[StreamKey]) -> str:
+    if keys:
+        return f"Streams with spans: {', '.join(key.label for key in keys)}."
+    metrics = stream_keys(path, "metrics")
+    if metrics:
+        return (
+            f"It has metrics of {', '.join(key.label for key in metrics)}, but no span was "
+            "recorded (init(spans=False), or no et.span in the program)."
+        )
+    return "It is no run directory."
+
+
+def _neighbours(path: Path) -> str:
+    try:
+        names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_dir())
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.name, names, n=3)
+    return f" Beside it: {', '.join(near)}." if near else ""

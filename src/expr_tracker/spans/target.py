@@ -1,0 +1,52 @@
+"""What spans ask of an open run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from expr_tracker.row import Row
+
+__all__ = ["SpanTarget"]
+
+
+class SpanTarget(Protocol):
+    """What an open run does with spans; the run's recorder is one."""
+
+    @property
+    def records(self) -> bool:
+        """Whether a line for the span file is wanted."""
+        ...
+
+    @property
+    def print_fn(self) -> Callable[[str], object] | None:
+        """The run's default for spans that have none of their own."""
+        ...
+
+    @property
+    def plugins(self) -> Sequence[Any]:
+        """The run's default plugins."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """False once the run has finished: later spans are dropped."""
+        ...
+
+    def finished(self, path: str, duration_ms: float, metrics: Row) -> int:
+        """Join a finished span to the open row; return the step that it is counted at."""
+        ...
+
+    def append(self, line: bytes) -> None:
+        """Append one line, its end included, to the span file; never raises."""
+        ...
+
+    def encode(self, key: str, value: object) -> Any:
+        """Return ``value`` as a row stores it."""
+        ...
+
+    def count_dropped(self, kind: str) -> None:
+        """Count one thing of ``kind`` that was dropped."""
+        ...

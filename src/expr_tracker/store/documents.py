@@ -1,0 +1,77 @@
+"""Small JSON documents that are replaced whole: summary, config, environment, index, journal.
+
+A reader sees the old document or the new one, never a part: the new one is written beside it and
+renamed over it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+
+__all__ = ["read_document", "write_document", "write_once"]
+
+
+def write_document(path: Path, document: Row, *, indent: int | None = 2) -> None:
+    """Replace ``path`` by ``document`` in one step.
+
+    Non-finite numbers are kept the way lines keep them (``_nonfinite``).
+
+    Raises:
+        OSError: the document could not be written; the old one stays.
+    """
+    text = json.dumps(without_nonfinite(document), ensure_ascii=False, indent=indent)
+    temporary = _beside(path)
+    try:
+        temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_once(path: Path, document: Row) -> Row:
+    """Write ``document`` unless ``path`` exists; return what stands there in the end.
+
+    Of processes that do this at the same time exactly one wins, and all return its document.
+
+    Raises:
+        OSError: neither written nor readable.
+    """
+    temporary = _beside(path)
+    text = json.dumps(without_nonfinite(document), ensure_ascii=False)
+    try:
+        temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except OSError:
+            # File systems without hard links: O_EXCL still lets one process win.
+            try:
+                with path.open("xb") as file:
+                    file.write(temporary.read_bytes())
+            except FileExistsError:
+                pass
+    finally:
+        temporary.unlink(missing_ok=True)
+    return read_document(path) or document
+
+
+def read_document(path: Path) -> Row | None:
+    """Return the document at ``path``; ``None`` where it is missing or not a JSON object."""
+    try:
+        document: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return with_nonfinite(document) if isinstance(document, dict) else None
+
+
+def _beside(path: Path) -> Path:
+    """Return a temporary name that no other process or thread uses."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")

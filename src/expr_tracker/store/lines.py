@@ -1,0 +1,84 @@
+r"""The line format: the specification, and the only code that makes or reads a line.
+
+A line file is UTF-8 text; each line is one JSON object, strict JSON (RFC 8259), ended by ``\n``. A
+line without its end is not there yet. Readers skip empty lines and lines they cannot read (and
+count them), and members that they do not know.
+
+**Metric row**: ``{"_step": int, "_time": float, NAME: VALUE, ...}``
+
+- ``_step`` is a signed 64-bit integer, the user's; it may repeat and run backwards. Lines of one
+  step are merged when read: member by member, the later line wins.
+- ``_time`` is in Unix seconds (UTC), taken when the row was opened.
+- A number that JSON cannot hold is ``null``, and the row has
+  ``"_nonfinite": {POINTER: "NaN" | "Infinity" | "-Infinity"}`` with JSON pointers (RFC 6901).
+- Half a surrogate pair is written as its ``\udXXX`` escape.
+
+**Markers** have no ``_step``:
+
+- ``{"_attempt": n, "_from_step": int | null, "_time": float, "_pid": int}``: the lines after it
+  belong to attempt ``n`` (the first attempt has no marker). With a ``_from_step``, rows of earlier
+  attempts at that step and above are superseded.
+- ``{"_attempt_end": n, "_status": TEXT, "_time": float}``: attempt ``n`` ended by itself; the
+  status is ``succeeded``, ``failed`` or ``cancelled``. A file without it, whose lock is free,
+  belongs to a process that is lost.
+
+**Span**: ``{"_step", "name", "depth", "track", "start", "dur_ms"[, "metrics"][, "error"][, "args"]}``
+(``start`` in Unix seconds, ``dur_ms`` in milliseconds).
+
+**Console line**: ``{"_time", "source": "stdout" | "stderr", "text"}``.
+
+Bare ``NaN`` and ``Infinity`` tokens, which older programs wrote, are read as floats.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+
+__all__ = ["decode_line", "encode_finite", "encode_line", "is_metric_row"]
+
+_encoder = msgspec.json.Encoder()
+
+#: Encodes a row known to hold only finite numbers, text, None, lists and dicts: the fast way.
+#: msgspec would write ``null`` for a NaN without a word, so everything else takes `encode_line`.
+encode_finite = _encoder.encode
+
+_decode = msgspec.json.Decoder(type=dict[str, Any]).decode
+
+
+def encode_line(row: Row) -> bytes:
+    """Return a row of plain values as one line, its end included."""
+    strict = without_nonfinite(row)
+    try:
+        return encode_finite(strict) + b"\n"
+    except (UnicodeEncodeError, RecursionError):
+        # "backslashreplace" turns half a surrogate pair into exactly its JSON escape.
+        text = json.dumps(strict, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def decode_line(line: bytes) -> Row | None:
+    """Return the object of one line, non-finite numbers restored; ``None`` if it is unreadable."""
+    try:
+        row = _decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # Older files hold bare NaN tokens, 1e999 and halves of surrogate pairs: Python's own
+        # parser reads all of them.
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(row, dict):
+            return None
+    if "_nonfinite" in row:
+        with_nonfinite(row)
+    return row
+
+
+def is_metric_row(row: Row) -> bool:
+    """Say whether a decoded line is a metric row, not a marker and nothing foreign."""
+    return isinstance(row.get("_step"), int)

@@ -1,0 +1,207 @@
+"""Opening, repairing, setting aside and putting back the file that a writer appends to."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+from pathlib import Path
+from typing import Final
+
+from expr_tracker.notices import Notices
+from expr_tracker.store.files import parts_of, torn_of
+from expr_tracker.store.index import StreamIndex, load_index
+from expr_tracker.store.lines import decode_line
+from expr_tracker.store.reader import LineFile, part_paths
+
+__all__ = ["is_same_file", "open_for_append", "prepare", "put_back", "set_part_aside"]
+
+#: More of a torn tail is no row: it is a block that the file system filled after a power loss.
+_TORN_BYTES_KEPT: Final = 1 << 20
+#: Lines at the end of a file that are searched for a time; damaged ones have none.
+_LINES_LOOKED_AT: Final = 100
+_COPY_BYTES: Final = 1 << 20
+#: A line that is longer is not searched for: rows are then in the file twice, with equal values.
+_TAIL_BYTES: Final = 1 << 20
+#: What a second of heavy logging writes between two looks at the file's place, and some more.
+_SEARCHED_BYTES_MAX: Final = 64 << 20
+
+
+def open_for_append(path: Path) -> int:
+    """Open ``path`` for appending, make it where it is missing, and return the descriptor.
+
+    It can be read through too: `put_back` reads a file that has no name any more.
+    """
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+
+
+def prepare(path: Path, notices: Notices) -> StreamIndex:
+    """Make an existing line file ready for appending and return its index.
+
+    A torn tail (a line without its end, or the zeros that a power loss leaves) is cut off and kept
+    beside the file; a last line that only lacks its end is completed.
+
+    Raises:
+        OSError: it cannot be read or repaired.
+    """
+    _adopt_following_parts(path)
+    try:
+        file = LineFile(path)
+    except FileNotFoundError:
+        return StreamIndex()
+    with file:
+        if file.torn_bytes:
+            tail = file.read(file.size, file.size + file.torn_bytes)
+            _repair_tail(path, file.size - file.live_start, tail, notices)
+            if decode_line(tail) is not None:
+                with LineFile(path) as repaired:
+                    return _index_of(repaired)
+        return _index_of(file)
+
+
+def _index_of(file: LineFile) -> StreamIndex:
+    index = load_index(file)
+    index.last_time = _newest_time(file)
+    return index
+
+
+def _newest_time(file: LineFile) -> float | None:
+    """Return ``_time`` of the last line that has one, near the end of the file."""
+    for _, line in itertools.islice(file.lines_backward(), _LINES_LOOKED_AT):
+        row = decode_line(line)
+        seconds = row.get("_time") if row is not None else None
+        if isinstance(seconds, (int, float)) and math.isfinite(seconds):
+            return float(seconds)
+    return None
+
+
+def _repair_tail(path: Path, size: int, tail: bytes, notices: Notices) -> None:
+    fd = open_for_append(path)
+    try:
+        if decode_line(tail) is not None:
+            os.write(fd, b"\n")
+            return
+        written = tail.strip(b"\0")
+        if written:
+            with torn_of(path).open("ab") as kept:
+                kept.write(written[:_TORN_BYTES_KEPT] + b"\n")
+        os.ftruncate(fd, size)
+    finally:
+        os.close(fd)
+    where = f"kept in {torn_of(path).name}" if written else "zeros only"
+    notices.say(
+        f"{path} ended in {len(tail)} bytes that are no whole row (an interrupted write): "
+        f"they were cut off ({where}); every row before them is intact."
+    )
+
+
+def _adopt_following_parts(path: Path) -> None:
+    """Rename the parts that older programs continued in, so that the live file is the last one.
+
+    Every step leaves a readable run, and a repeated call finishes what an interrupted one began.
+    """
+    before, after = part_paths(path)
+    if not after:
+        return
+    number = len(before)
+    for part in [*([path] if path.exists() else []), *after[:-1]]:
+        number += 1
+        part.rename(parts_of(path) / f"{number:06d}.jsonl")
+    after[-1].rename(path)
+
+
+def set_part_aside(path: Path) -> int:
+    """Rename the live file to the next part, begin a new one and return its descriptor.
+
+    Raises:
+        OSError: the file could not be renamed (it stays live) or the new one not made.
+    """
+    folder = parts_of(path)
+    folder.mkdir(exist_ok=True)
+    before, _ = part_paths(path)
+    number = int(before[-1].stem) + 1 if before else 1
+    part = folder / f"{number:06d}.jsonl"
+    path.rename(part)
+    try:
+        return open_for_append(path)
+    except OSError:
+        part.rename(path)
+        raise
+
+
+def is_same_file(fd: int, path: Path) -> bool:
+    """Say whether ``path`` still names the open file."""
+    try:
+        named = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    opened = os.fstat(fd)
+    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+
+
+def put_back(fd: int, path: Path, checked: int) -> int:
+    """Give the contents of ``fd`` their name back and return a descriptor of the file there.
+
+    A missing file is made again with all its contents, which the descriptor still reaches. Where
+    another file took its place (an editor, a sync program), only what was written after ``checked``
+    bytes is added to it, and of that only what follows its last line: the rest is what that program
+    has seen and meant to keep.
+
+    Raises:
+        OSError: the place cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        return _add_since(fd, path, checked)
+    # Beside it first: a part of the file under its name would pass for what another program left.
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    beside.unlink(missing_ok=True)
+    new = open_for_append(beside)
+    try:
+        _copy(fd, 0, new)
+        beside.rename(path)
+    except BaseException:
+        if is_same_file(new, path):  # a signal's exception behind the rename: begin again
+            path.unlink(missing_ok=True)
+        os.close(new)
+        beside.unlink(missing_ok=True)
+        raise
+    return new
+
+
+def _add_since(fd: int, path: Path, checked: int) -> int:
+    new = open_for_append(path)
+    size = os.fstat(new).st_size
+    try:
+        if size and os.pread(new, 1, size - 1) != b"\n":
+            _write_fully(new, b"\n")
+        _copy(fd, checked + _bytes_seen(fd, checked, new), new)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.ftruncate(new, size)
+        os.close(new)
+        raise
+    return new
+
+
+def _bytes_seen(fd: int, checked: int, new: int) -> int:
+    """Return how much of what follows ``checked`` the program that wrote ``new`` has seen."""
+    size = os.fstat(new).st_size
+    tail = os.pread(new, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
+    line = tail[tail.rfind(b"\n", 0, -1) + 1 :]
+    written = os.pread(fd, _SEARCHED_BYTES_MAX, checked)
+    at = written.rfind(line) if line else -1
+    return 0 if at < 0 else at + len(line)
+
+
+def _copy(source: int, start: int, target: int) -> None:
+    while piece := os.pread(source, _COPY_BYTES, start):
+        _write_fully(target, piece)
+        start += len(piece)
+
+
+def _write_fully(fd: int, piece: bytes) -> None:
+    view = memoryview(piece)
+    while view:
+        view = view[os.write(fd, view) :]

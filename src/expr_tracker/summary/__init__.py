@@ -1,0 +1,22 @@
+"""The summary of a run: `Summary`, loaded when it is first asked for.
+
+This package is loaded by ``import expr_tracker``, whose function ``summary`` shares its name; what
+stands in it would be paid for by every program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from expr_tracker.summary.mapping import Summary
+
+__all__ = ["Summary"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Summary":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from expr_tracker.summary.mapping import Summary  # noqa: PLC0415 - see above
+
+    return Summary

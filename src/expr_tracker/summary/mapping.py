@@ -1,0 +1,97 @@
+"""The summary: the last value of every metric, and what the user pinned.
+
+``et.summary()`` is a mapping. Reading it shows the last committed values; assigning a key pins it,
+and later rows no longer change it; deleting a key lifts the pin. Pins survive a resume.
+
+File: ``{NAME: VALUE, ..., "_pinned": [NAME, ...]}``; the member ``_pinned`` is left out where
+nothing is pinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from pathlib import Path
+from typing import Any, Final
+
+from expr_tracker.row import META_NAMES, Row, RowEncoder
+from expr_tracker.store.documents import read_document, write_document
+
+__all__ = ["Summary"]
+
+_PINNED: Final = "_pinned"
+
+
+class Summary(MutableMapping[str, Any]):
+    """The summary of one stream and rank.
+
+    Args:
+        path: its file; read at once, written by `save`.
+        latest: the recorder's last values, shared, not copied.
+        encoder: makes assigned values plain.
+        guard: raises in a forked child.
+    """
+
+    def __init__(
+        self, path: Path, latest: Row, encoder: RowEncoder, guard: Callable[[], None]
+    ) -> None:
+        self._path = path
+        self._latest = latest
+        self._encoder = encoder
+        self._guard = guard
+        self._pins: Row = {}
+        stored = read_document(path) or {}
+        pinned = stored.pop(_PINNED, [])
+        for name, value in stored.items():
+            if isinstance(pinned, list) and name in pinned:
+                self._pins[name] = value
+            else:
+                latest.setdefault(name, value)
+
+    def __getitem__(self, name: str) -> Any:
+        self._guard()
+        if name in self._pins:
+            return self._pins[name]
+        if name[:1] == "_" or name not in self._latest:
+            raise KeyError(name)
+        return self._latest[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._guard()
+        self._pins[str(name)] = self._encoder.value(str(name), value)
+
+    def __delitem__(self, name: str) -> None:
+        self._guard()
+        if name not in self._pins and name not in self._latest:
+            raise KeyError(name)
+        if name in self._pins:
+            del self._pins[name]
+        else:
+            self._latest.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_name())
+
+    def __len__(self) -> int:
+        return len(self.values_by_name())
+
+    def __repr__(self) -> str:
+        return f"Summary({self.values_by_name()!r})"
+
+    def values_by_name(self) -> Row:
+        """Return a copy: pins over last values."""
+        self._guard()
+        merged = {**self._latest, **self._pins}
+        for name in [*META_NAMES, *(name for name in merged if name[:1] == "_")]:
+            merged.pop(name, None)
+        return merged
+
+    def save(self) -> None:
+        """Replace the file.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        document = self.values_by_name()
+        if self._pins:
+            document[_PINNED] = sorted(self._pins)
+        write_document(self._path, document)

@@ -1,0 +1,50 @@
+"""What tests of programs that log can use: a clock that is turned by hand.
+
+::
+
+    from expr_tracker.testing import ManualClock
+
+    clock = ManualClock(1_700_000_000.0)
+    clock.advance(5)
+"""
+
+from __future__ import annotations
+
+__all__ = ["ManualClock"]
+
+
+class ManualClock:
+    """A clock that stands still until it is turned; see `expr_tracker.clock.Clock`.
+
+    Attributes:
+        offset: ``wall()`` is ``offset + monotonic()``.
+    """
+
+    def __init__(self, wall: float = 1_700_000_000.0) -> None:
+        self._monotonic = 0.0
+        self.offset = wall
+
+    def wall(self) -> float:
+        """Return Unix seconds."""
+        return self.offset + self._monotonic
+
+    def monotonic(self) -> float:
+        """Return the seconds the clock was turned by."""
+        return self._monotonic
+
+    def advance(self, seconds: float) -> None:
+        """Turn the clock forward.
+
+        Raises:
+            ValueError: ``seconds`` is negative; `set_back` is for wall clocks that jump.
+        """
+        if seconds < 0:
+            raise ValueError(f"seconds={seconds}: a clock is only turned forward.")
+        self._monotonic += seconds
+
+    def resync(self) -> None:
+        """Do nothing: nobody corrects this clock."""
+
+    def hold(self, floor: float) -> None:
+        """Let no later `wall` be below ``floor``."""
+        self.offset += max(0.0, floor - self.wall())

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tooling import environment, locks, tests
+from tooling.tests import Tally, tally_of
+
+ROOT = Path(__file__).parents[2]
+
+REPORT = """<testsuites><testsuite>
+<testcase name="a"/><testcase name="b"/>
+<testcase name="c"><failure/></testcase>
+<testcase name="d"><error/></testcase>
+<testcase name="e"><skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_a_report_is_counted_by_test(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    assert tally_of(report, code=1) == Tally(passed=2, failed=2, skipped=1)
+
+
+@pytest.mark.parametrize("code", [2, 3, 4, -9])
+def test_a_run_that_broke_off_is_a_failure(tmp_path: Path, code: int) -> None:
+    assert tally_of(tmp_path / "missing.xml", code) == Tally(failed=1)
+
+
+def test_a_run_that_selected_nothing_counts_nothing(tmp_path: Path) -> None:
+    assert tally_of(tmp_path / "missing.xml", 5) == Tally()
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "last_line", "code"),
+    [
+        ("def test_a(): pass\n", [], "1 passed, 0 failed, 0 skipped", 0),
+        (
+            "import pytest\ndef test_a(): pass\n@pytest.mark.acceptance\ndef test_b(): assert 0\n",
+            [],
+            "1 passed, 1 failed, 0 skipped",
+            1,
+        ),
+        ("def test_a(): pass\n", ["-k", "nothing"], "0 passed, 0 failed, 0 skipped", 1),
+        ("import nowhere\n", [], "0 passed, 2 failed, 0 skipped", 1),
+        ("def test_a(): pass\n", ["-m", "not acceptance"], "1 passed, 0 failed, 0 skipped", 0),
+        ("def test_a(): pass\n", ["--no-such-option"], "0 passed, 2 failed, 0 skipped", 1),
+    ],
+)
+def test_the_last_line_adds_both_depths_up(
+    tmp_path: Path, text: str, arguments: list[str], last_line: str, code: int
+) -> None:
+    (tmp_path / "test_one.py").write_text(text)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = acceptance\n")
+    program = (
+        "import sys; from pathlib import Path; from tooling import tests\n"
+        f"sys.exit(tests.run_tests(Path(sys.executable), {[str(tmp_path), *arguments]}, "
+        "coverage=False))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".ci")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == last_line, done.stdout + done.stderr
+    assert done.returncode == code
+
+
+def test_a_lock_is_split_into_its_packages() -> None:
+    text = (
+        "# made\nZope.interface==1.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"
+        "b==2 ; sys_platform == 'win32' \\\n    --hash=sha256:cc\n"
+    )
+    assert list(locks.stanzas(text)) == ["zope-interface", "b"]
+    assert "".join(locks.stanzas(text).values()) == text.removeprefix("# made\n")
+
+
+def test_a_lock_of_other_inputs_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "inputs_digest", lambda: "0" * 64)
+    assert len(locks.stale_locks()) == len(locks.LOCKS)
+
+
+def test_a_demo_lock_with_another_pin_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in locks.LOCKS:
+        shutil.copy(ROOT / f"requirements/{name}.txt", tmp_path)
+    demo = tmp_path / "demo.txt"
+    demo.write_text(demo.read_text().replace("click==", "click==99."))
+    monkeypatch.setattr(locks, "REQUIREMENTS", tmp_path)
+    (problem,) = locks.stale_locks()
+    assert "holds click otherwise" in problem
+
+
+def test_an_interpreter_that_cannot_make_an_environment_is_explained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # As on Debian without python3-venv: the module is there, ensurepip is not.
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'ensurepip is not available' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(environment.DevError, match=r"ensurepip is not available[\s\S]+apt-get"):
+        environment.make_venv(tmp_path / "venv")
+
+
+def test_a_failed_install_ends_with_what_pip_said(tmp_path: Path) -> None:
+    log = tmp_path / "pip.log"
+    with pytest.raises(environment.DevError, match="Could not open requirements file"):
+        environment.pip_install(Path(sys.executable), ["-r", "no.txt"], log=log, expected=1)
+    assert "Could not open requirements file" in log.read_text()
+
+
+def test_help_names_every_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "dev.py", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for command in ("demo", "test", "check", "docs", "bench", "lock"):
+        assert command in done.stdout
+        help_text = subprocess.run(
+            [sys.executable, "dev.py", command, "--help"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert len(help_text.splitlines()) > 5
+
+
+@pytest.mark.parametrize(("command", "kind"), [("check", "check"), ("bench", "bench")])
+def test_an_unknown_name_is_refused_before_anything_is_installed(
+    tmp_path: Path, command: str, kind: str
+) -> None:
+    # A copy: if it did install, it would not be into the environment that runs this test.
+    shutil.copy(ROOT / "dev.py", tmp_path)
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench/log_5.py").touch()
+    done = subprocess.run(
+        [sys.executable, "dev.py", command, "nonsense"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"no {kind} is called nonsense; there are: " in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_the_tally_prints_as_ci_reads_it() -> None:
+    assert tests.Tally(3, 1, 2).line() == "3 passed, 1 failed, 2 skipped"

@@ -1,0 +1,204 @@
+"""`et history`, `export`, `verify`, `ls`: what they print and how they end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from expr_tracker.cli import export, history, ls, verify
+from expr_tracker.store.documents import write_once
+from expr_tracker.store.lines import encode_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import click
+
+COMMANDS: dict[str, click.Command] = {
+    "history": history.command,
+    "export": export.command,
+    "verify": verify.command,
+    "ls": ls.command,
+}
+
+
+def et(name: str, *arguments: object) -> Result:
+    return CliRunner().invoke(COMMANDS[name], [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    directory = tmp_path / "runs" / "project" / "one"
+    directory.mkdir(parents=True)
+    write_once(directory / "run.json", {"id": "1", "created": 5.0})
+    rows: list[dict[str, Any]] = [
+        {"_step": i, "_time": 1700000000.5 + i, "loss": i / 3, "a,b": i} for i in range(30)
+    ]
+    rows[3]["loss"] = math.nan
+    rows[4]["note"] = 'x,"y"\nz\x1b[31m'
+    rows += [{"_attempt": 2, "_from_step": 29, "_time": 1.0}, {**rows[29], "loss": 1}]
+    rows += [{"_attempt_end": 2, "_status": "succeeded", "_time": 2.0}]
+    (directory / "metrics.jsonl").write_bytes(b"".join(map(encode_line, rows)))
+    (directory / "metrics.data.jsonl").write_bytes(b'{"_step":7,"_time":0.0,"ms":5}\n')
+    return directory
+
+
+def test_a_table_shows_the_newest_steps_on_one_line_each(run: Path) -> None:
+    lines = et("history", run, "-n", 2).stdout.splitlines()
+    assert lines[0].split() == ["_step", "_time", "loss", "a,b"]
+    assert [line.split()[0] for line in lines[1:]] == ["28", "29"]
+    assert lines[1].split()[3] == "9.33333"
+    lines = et("history", run, "--step-range", "4:5").stdout.splitlines()
+    assert len(lines) == 2
+    assert "\\n" in lines[1]
+    assert "\\x1b[31m" in lines[1]
+
+
+def test_json_is_strict_and_says_what_is_not_finite(run: Path) -> None:
+    result = et("history", run, "--step-range", "3:4", "--format", "json")
+
+    def refuse(token: str) -> None:
+        raise AssertionError(token)
+
+    (row,) = json.loads(result.stdout, parse_constant=refuse)
+    assert row["loss"] is None
+    assert row["_nonfinite"] == {"/loss": "NaN"}
+    lines = et("history", run, "-n", 3, "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["_step"] for line in lines] == [27, 28, 29]
+
+
+def test_csv_is_csv(run: Path) -> None:
+    result = et("history", run, "-n", -1, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout, newline="")))
+    assert len(rows) == 30
+    assert rows[4]["note"] == 'x,"y"\nz\x1b[31m'
+    assert rows[1]["loss"] == repr(1 / 3)
+    assert rows[3]["loss"] == "NaN"
+    assert rows[0]["_time"] == "1700000000.5"
+
+
+def test_metrics_are_chosen_by_comma_or_one_by_one(run: Path) -> None:
+    chosen = et("history", run, "-n", 1, "--format", "jsonl", "--metric", "a,b", "--metrics", "l*")
+    assert list(json.loads(chosen.stdout)) == ["_step", "_time", "loss", "a,b"]
+
+
+def test_streams_and_attempts_are_chosen(run: Path) -> None:
+    rows = json.loads(et("history", run, "--stream", "data", "--format", "json").stdout)
+    assert rows == [{"_step": 7, "_time": 0.0, "ms": 5}]
+    rows = json.loads(et("history", run, "--stream", "*", "-n", 1, "--format", "json").stdout)
+    assert [row["_stream"] for row in rows] == [None, "data"]
+    rows = json.loads(et("history", run, "--stream", "default", "--format", "json").stdout)
+    assert "_stream" not in rows[0]
+    old = et("history", run, "--attempt", 1, "-n", 1, "--format", "jsonl")
+    assert json.loads(old.stdout)["loss"] == 29 / 3
+    both = et("history", run, "--attempt", "all", "-n", -1, "--format", "json")
+    assert len(json.loads(both.stdout)) == 31
+    attempts = json.loads(et("history", run, "--attempts", "--format", "json").stdout)
+    assert [attempt["from_step"] for attempt in attempts] == [None, 29]
+    assert et("history", run, "--step-range", "500:").stdout == "No rows.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["history", "{run}x"], "Did you mean"),
+        (["history", "{run}", "--stream", "dat"], "stream='data'"),
+        (["history", "{run}", "--stream", "a/b"], "part of a file name"),
+        (["history", "{run}", "--step-range", "5"], "expected two steps"),
+        (["history", "{run}", "--attempt", "x"], "attempt's number"),
+        (["history", "{run}", "--attempt", "9"], "attempt 1, 2"),
+        (["history", "{run}", "--rank", "3"], "rank 3"),
+        (["export", "{run}", "-o", "{run}/out"], "ending names no format"),
+        (["export", "{run}", "-o", "{run}/no/out.csv"], "No such file or directory"),
+        (["verify", "{run}", "--against", "{run}x"], "There is no run"),
+        (["ls", "{run}x"], "There is no directory"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(
+    run: Path, arguments: list[str], text: str
+) -> None:
+    name, *rest = (argument.replace("{run}", str(run)) for argument in arguments)
+    result = et(name, *rest)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("Error: ")
+    assert text in result.stderr
+
+
+def test_an_export_says_what_it_wrote(run: Path) -> None:
+    result = et("export", run, "-o", run / "out.jsonl")
+    assert "31 rows of default, data" in result.stdout
+    assert len((run / "out.jsonl").read_bytes().splitlines()) == 31
+    et("export", run, "-o", run / "out.txt", "--format", "csv", "--stream", "default")
+    assert (run / "out.txt").read_text().startswith("_step,_time,loss,")
+
+
+def test_verify_ends_with_1_when_something_is_wrong(run: Path) -> None:
+    result = et("verify", run)
+    assert result.exit_code == 0
+    assert result.stdout.endswith("ok\n")
+    assert "attempt 2: 1 rows, from step 29, succeeded" in result.stdout
+    assert et("verify", run, "--against", run).exit_code == 0
+    with (run / "metrics.data.jsonl").open("ab") as file:
+        file.write(b"damage\n")
+    result = et("verify", run)
+    assert result.exit_code == 1
+    assert "wrong: data: unreadable lines: 2" in result.stdout
+
+
+def test_verify_against_another_run_names_the_difference(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "metrics.jsonl").write_bytes((run / "metrics.jsonl").read_bytes())
+    result = et("verify", run, "--against", other)
+    assert result.exit_code == 1
+    assert f"differs: data: only in {run}" in result.stdout
+
+
+def test_runs_are_listed(run: Path) -> None:
+    root = run.parent.parent
+    lines = et("ls", root, "--metric", "loss").stdout.splitlines()
+    assert lines[0].split() == [
+        "project", "name", "status", "streams", "rows", "last_step", "started", "loss",
+    ]  # fmt: skip
+    assert lines[1].split()[:6] == ["project", "one", "lost", "default,data", "32", "29"]
+    (listed,) = json.loads(et("ls", root, "--format", "json").stdout)
+    assert listed["streams"] == ["default", "data"]
+    assert listed["started"] == 5.0
+    empty = run / "empty"
+    empty.mkdir()
+    assert "No runs" in et("ls", empty).stdout
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback(run: Path) -> None:
+    lines = b"".join(encode_line({"_step": i, "_time": 0.0}) for i in range(50_000))
+    (run / "metrics.jsonl").write_bytes(lines)
+    program = "import sys; from expr_tracker.cli import main; main(sys.argv[1:])"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "history", run, "-n", "-1", "--format", "jsonl"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_showing_rows_imports_no_table_library(run: Path) -> None:
+    program = (
+        "import sys; from expr_tracker.cli.history import command\n"
+        f"command(['{run}', '-n', '3'], standalone_mode=False)\n"
+        "heavy = {'pandas', 'polars', 'pyarrow', 'numpy', 'expr_tracker.history.bulk'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

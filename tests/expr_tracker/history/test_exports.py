@@ -1,0 +1,185 @@
+"""Exports: what was logged is what comes back, from every format."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expr_tracker.errors import QueryError, RunNotFoundError
+from expr_tracker.history import export, exports, read_history, retrieval
+from expr_tracker.history.exports import csv_cell
+from expr_tracker.store.lines import decode_line, encode_line
+
+Row = dict[str, Any]
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+scalars = st.one_of(
+    st.floats(), st.integers(-5, 5), st.booleans(), texts, st.sampled_from([2**53 + 1, 2**70])
+)
+data = st.fixed_dictionaries(
+    {},
+    optional={
+        "loss": st.floats(),
+        "count": st.integers(-(2**63), 2**63 - 1),
+        "flag": st.booleans(),
+        "note": texts,
+        "mixed": st.one_of(scalars, st.lists(scalars, max_size=2)),
+        "number": st.one_of(st.floats(), st.integers()),
+        "nested": st.lists(scalars, max_size=2),
+        "a,b\n": st.floats(),
+    },
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> dict[str, bytes]:
+    files = {}
+    for name in draw(st.sampled_from([[""], ["", ".data"], ["", ".rank1", ".b.rank2"]])):
+        step, lines = 0, []
+        for _ in range(draw(st.integers(0, 12))):
+            step += draw(st.sampled_from([1, 1, 1, 0, -2]))
+            lines.append(encode_line({"_step": step, "_time": step / 3, **draw(data)}))
+        files[f"metrics{name}.jsonl"] = b"".join(lines)
+    return files
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Equal as values: 1 and 1.0 and True are."""
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return bool(one == other)
+
+
+def arrow_rows(table: Any) -> list[Row]:
+    """Read a table as its documentation says."""
+    rows = []
+    json_names = {
+        field.name for field in table.schema if (field.metadata or {}).get(b"encoding") == b"json"
+    }
+    for cells in table.to_pylist():
+        row: Row = {}
+        for name, value in cells.items():
+            if value is None:
+                continue
+            if name in json_names:
+                row[name.removesuffix("#json")] = json.loads(value)
+            else:
+                row.setdefault(name, value)
+        rows.append(row)
+    return rows
+
+
+def export_and_read(run: Path, kind: str) -> list[Row]:
+    target = run / f"out.{kind}"
+    export(run, target)
+    if kind == "jsonl":
+        return [decode_line(line) or {} for line in target.read_bytes().splitlines()]
+    if kind == "parquet":
+        return arrow_rows(pq.read_table(target))
+    if kind == "arrow":
+        with pa.ipc.open_file(target) as file:
+            return arrow_rows(file.read_all())
+    with target.open(newline="", encoding="utf-8") as text:
+        return list(csv.DictReader(text))
+
+
+@settings(deadline=None, max_examples=80)
+@given(runs(), st.sampled_from(["parquet", "arrow", "jsonl", "csv"]), st.sampled_from([3, 10_000]))
+def test_what_was_logged_comes_back(files: dict[str, bytes], kind: str, batch: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retrieval, "_BATCH_ROWS", batch)
+        run = Path(folder)
+        for name, content in files.items():
+            (run / name).write_bytes(content)
+        logged = read_history(run, -1, stream="*", rank="*")
+        got = export_and_read(run, kind)
+    assert len(got) == len(logged)
+    for row, exported in zip(logged, got, strict=True):
+        exported.pop("_rank" if "_rank" not in row else "", None)
+        if kind == "csv":
+            for name, value in row.items():
+                assert exported[name] == csv_cell(value)
+            continue
+        wanted = {name: value for name, value in row.items() if value is not None}
+        assert set(wanted) == {name for name, value in exported.items() if value is not None}
+        for name, value in wanted.items():
+            assert is_same(value, exported[name]), (name, value, exported[name])
+
+
+def write(run: Path, *rows: Row) -> Path:
+    (run / "metrics.jsonl").write_bytes(b"".join(map(encode_line, rows)))
+    return run
+
+
+def test_csv_numbers_have_every_digit_and_say_when_they_are_none(tmp_path: Path) -> None:
+    rows = [{"_step": 0, "_time": 1700000000.123456, "x": 0.1 + 0.2, "y": math.nan, "z": True}]
+    export(write(tmp_path, *rows), tmp_path / "out.csv", stream=None)
+    assert (tmp_path / "out.csv").read_text() == (
+        "_step,_time,x,y,z\n0,1700000000.123456,0.30000000000000004,NaN,true\n"
+    )
+    assert csv_cell(-math.inf) == "-inf"
+
+
+def test_one_stream_alone_needs_no_names(tmp_path: Path) -> None:
+    write(tmp_path, {"_step": 0, "_time": 0.0, "x": 1})
+    export(tmp_path, tmp_path / "a.jsonl", stream=None)
+    assert (tmp_path / "a.jsonl").read_bytes() == b'{"_step":0,"_time":0.0,"x":1}\n'
+    report = export(tmp_path, tmp_path / "b.dat", "jsonl")
+    assert (tmp_path / "b.dat").read_bytes() == (
+        b'{"_step":0,"_time":0.0,"_stream":null,"_rank":0,"x":1}\n'
+    )
+    assert (report.rows, report.streams) == (1, ("default",))
+
+
+def test_a_failed_export_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"_step": 0, "_time": 0.0, "x": 1})
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+
+    def fail(_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exports, "csv_cell", fail)
+    with pytest.raises(OSError, match="No space"):
+        export(tmp_path, target)
+    assert target.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.jsonl", "out.csv"]
+
+
+def test_an_export_never_overwrites_the_run_itself(tmp_path: Path) -> None:
+    write(tmp_path, {"_step": 0})
+    with pytest.raises(QueryError, match="run's own file"):
+        export(tmp_path, tmp_path / "metrics.data.jsonl")
+    with pytest.raises(QueryError, match="ending names no format"):
+        export(tmp_path, tmp_path / "out")
+    with pytest.raises(QueryError, match="'parquet'"):
+        export(tmp_path, tmp_path / "out", "xlsx")  # type: ignore[arg-type]
+    with pytest.raises(RunNotFoundError):
+        export(tmp_path, tmp_path / "out.csv", stream="nothing")
+
+
+def test_progress_ends_at_the_total(tmp_path: Path) -> None:
+    write(tmp_path, *({"_step": i, "_time": 0.0} for i in range(5)))
+    calls: list[tuple[int, int]] = []
+    export(tmp_path, tmp_path / "out.csv", progress=lambda *call: calls.append(call))
+    assert calls[-1] == (10, 10)
+
+
+def test_a_run_without_rows_makes_a_table_without_rows(tmp_path: Path) -> None:
+    write(tmp_path)
+    export(tmp_path, tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 0

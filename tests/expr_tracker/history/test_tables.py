@@ -1,0 +1,263 @@
+"""Tables: every library shows what the rows say."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expr_tracker.history import read_history
+from expr_tracker.history.columns import Columns
+from expr_tracker.store.lines import encode_line
+
+Row = dict[str, Any]
+
+numbers = st.one_of(
+    st.floats(), st.integers(-3, 3), st.sampled_from([2**53 + 1, -(2**63), 2**63 - 1])
+)
+beyond = st.sampled_from([2**63, 2**64 + 1, -(10**30), 10**400])
+anything = st.one_of(
+    numbers,
+    beyond,
+    st.booleans(),
+    st.none(),
+    st.sampled_from(["", "text", "\ud800"]),
+    st.lists(st.floats() | st.text(max_size=2), max_size=2),
+)
+#: Most columns have one kind; the last has all.
+data = st.fixed_dictionaries(
+    {},
+    optional={
+        "loss": st.floats(),
+        "count": st.integers(-(2**63), 2**63 - 1),
+        "flag": st.booleans(),
+        "note": st.text(max_size=3),
+        "mixed": anything,
+        "number": numbers,
+        'odd"\\': st.floats(),
+    },
+)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> bytes:
+    lines: list[bytes] = []
+    step = 0
+    for _ in range(draw(st.integers(0, 25))):
+        jump = draw(st.sampled_from([1, 1, 1, 2, 0, -2]))
+        step += jump
+        lines.append(encode_line({"_step": step, "_time": float(len(lines)), **draw(data)}))
+        if draw(st.integers(0, 12)) == 0:
+            lines.append(encode_line({"_attempt": 2, "_from_step": draw(st.integers(0, 9))}))
+    return b"".join(lines)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    return type(one) is type(other) and bool(one == other)
+
+
+def shown(values: list[Any], *, nan_is_missing: bool) -> list[Any]:
+    """The rule of a column: what a table shows of these values."""
+    present = [value for value in values if value is not None]
+    has_beyond = any(type(v) is int and not -(2**63) <= v < 2**63 for v in present)
+    kinds = {type(value) for value in present}
+    if float in kinds or has_beyond:
+        return [
+            _as_float(v, nan_is_missing=nan_is_missing)
+            if isinstance(v, (bool, int, float))
+            else None
+            for v in values
+        ]
+    if int in kinds:
+        return [int(v) if isinstance(v, (bool, int)) else None for v in values]
+    if bool in kinds:
+        return [v if isinstance(v, bool) else None for v in values]
+    return values
+
+
+def _as_float(value: float, *, nan_is_missing: bool) -> float | None:
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return None if nan_is_missing and math.isnan(number) else number
+
+
+def text_form(value: Any) -> Any:
+    """Text as polars and Arrow hold it."""
+    if isinstance(value, (list, dict)):
+        value = json.dumps(value, ensure_ascii=False)
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def cells(table: Any, name: str) -> list[Any]:
+    if isinstance(table, pd.DataFrame):
+        return [
+            None if (not isinstance(v, list) and pd.isna(v)) else v for v in table[name].tolist()
+        ]
+    if isinstance(table, pl.DataFrame):
+        return table[name].to_list()
+    values: list[Any] = table[name].to_pylist()
+    return values
+
+
+def column_names(table: Any) -> list[str]:
+    return list(table.column_names if isinstance(table, pa.Table) else table.columns)
+
+
+def check(table: Any, rows: list[Row]) -> None:
+    wanted = dict.fromkeys(name for row in rows for name in row)
+    assert sorted(column_names(table)) == sorted(wanted)
+    assert column_names(table)[:2] == list(wanted)[:2]
+    is_pandas = isinstance(table, pd.DataFrame)
+    for name in wanted:
+        expected = shown([row.get(name) for row in rows], nan_is_missing=is_pandas)
+        if not is_pandas:
+            expected = [text_form(value) for value in expected]
+        else:
+            expected = [text_form(v) if isinstance(v, str) else v for v in expected]
+        got = cells(table, name)
+        if (
+            is_pandas
+            and str(table[name].dtype) == "object"
+            and any(isinstance(value, (list, dict)) for value in expected)
+        ):
+            # Objects are what was logged, as it was logged.
+            expected = [row.get(name) for row in rows]
+        assert len(got) == len(expected)
+        for one, other in zip(got, expected, strict=True):
+            assert is_same_or_list(one, other), (name, got, expected)
+
+
+def is_same_or_list(one: Any, other: Any) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return is_same(one, other)
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    files(),
+    st.sampled_from(["pandas", "polars", "arrow"]),
+    st.sampled_from([-1, 3, 1000]),
+    st.sampled_from([None, ["loss", "mixed"], "n*", ["absent", "flag"], ["_step", "note"]]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_every_table_shows_what_the_rows_say(
+    content: bytes, output: str, n: int, metrics: Any, dropna: bool, fill: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "metrics.jsonl"
+        path.write_bytes(content)
+        keywords: Row = {"metrics": metrics, "dropna": dropna, "fill_missing": fill}
+        rows = read_history(path, n, **keywords)
+        table = read_history(path, n, output_type=output, **keywords)
+    if rows:
+        check(table, rows)
+    else:
+        assert table.shape[0] == 0
+
+
+@given(st.lists(data, max_size=12), st.lists(st.integers(0, 11), max_size=6))
+def test_columns_give_back_the_cells_that_were_put_in(rows: list[Row], order: list[int]) -> None:
+    columns = Columns.from_rows(rows)
+    columns.append_columns(Columns.from_rows(rows))
+    kept = [at for at in order if at < columns.length]
+    doubled = [*rows, *rows]
+    for table, expected in ((columns, doubled), (columns.taken(kept), [doubled[i] for i in kept])):
+        for name, column in table.by_name.items():
+            got = [cell for cell in column.cells() if cell is not pl]
+            want = [row[name] for row in expected if name in row]
+            present = [c for c, row in zip(got, expected, strict=True) if name in row]
+            assert len(present) == len(want)
+            assert all(map(is_same_or_list, present, want))
+
+
+def test_a_column_with_a_stray_text_keeps_its_numbers_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [{"_step": i, "_time": 0.0, "loss": 0.5 if i != 3 else "oops"} for i in range(10)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    for output in ("pandas", "polars", "arrow"):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="expr_tracker"):
+            table = read_history(tmp_path, -1, output_type=output)
+        assert cells(table, "loss") == [0.5] * 3 + [None] + [0.5] * 6
+        (warning,) = caplog.messages
+        assert "'loss'" in warning
+        assert "1 value" in warning
+        assert 'output_type="dict"' in warning
+    assert read_history(tmp_path, -1)[3]["loss"] == "oops"
+
+
+def test_kinds_of_columns_are_those_promised(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"whole": 1, "flag": True, "both": True, "half": 1, "text": "a", "big": 2**70},
+        {"whole": 2, "flag": False, "both": 3, "half": 0.5, "big": 1},
+    ]
+    lines = [{"_step": i, "_time": 0.0, **row} for i, row in enumerate(rows)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    frame = read_history(tmp_path, -1, output_type="polars")
+    assert dict(frame.schema) == {
+        "_step": pl.Int64,
+        "_time": pl.Float64,
+        "whole": pl.Int64,
+        "flag": pl.Boolean,
+        "both": pl.Int64,
+        "half": pl.Float64,
+        "text": pl.String,
+        "big": pl.Float64,
+    }
+    assert read_history(tmp_path, -1, output_type="df")["flag"].dtype == bool
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("n", [-1, 5, 0])
+def test_no_rows_make_an_empty_table(tmp_path: Path, output: str, n: int) -> None:
+    (tmp_path / "metrics.jsonl").write_bytes(b"")
+    assert read_history(tmp_path, n, output_type=output).shape == (0, 0)
+
+
+@pytest.mark.parametrize("output", ["dict", "arrow"])
+@pytest.mark.parametrize(
+    "damaged", [b'{"_step":1,"x":1}{"_step":2,"x":1}\n', b'{"_step":1,\n"x":1}\n']
+)
+def test_rows_glued_together_or_cut_by_a_line_end_are_damage(
+    tmp_path: Path, damaged: bytes, output: str
+) -> None:
+    good = [encode_line({"_step": step, "x": 1}) for step in (0, 9)]
+    (tmp_path / "metrics.jsonl").write_bytes(good[0] + damaged + good[1])
+    rows = read_history(tmp_path, -1, output_type=output)
+    steps = [row["_step"] for row in (rows if output == "dict" else rows.to_pylist())]
+    assert steps == [0, 9]
+
+
+def test_a_column_is_judged_by_the_cells_that_are_left() -> None:
+    for first, second, kind in [(2**70, 1, "int"), (0.5, "a", "text"), ("a", True, "bool")]:
+        column = Columns.from_rows([{"x": first}]).by_name["x"]
+        column.put(0, second)
+        assert column.kind() == kind
+        assert list(column.cells()) == [second]
+        assert column.lossy() == 0
+
+
+def test_polars_and_arrow_tell_a_missing_value_from_nan(tmp_path: Path) -> None:
+    lines: list[Row] = [{"_step": 0, "loss": math.nan}, {"_step": 1}, {"_step": 2, "loss": 1.0}]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    frame = read_history(tmp_path, -1, output_type="polars")
+    assert frame["loss"].is_nan().to_list() == [True, None, False]
+    table = read_history(tmp_path, -1, output_type="arrow")
+    assert table["loss"].null_count == 1

@@ -1,0 +1,187 @@
+"""Proof: what is wrong is found, and equal runs are equal whatever their files look like."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from expr_tracker.history import compare, read_history, status_of, verify
+from expr_tracker.history.status import find_runs, overview_of
+from expr_tracker.store.documents import write_document, write_once
+from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.index import load_index, save_index
+from expr_tracker.store.lines import encode_line
+from expr_tracker.store.lock import StreamLock
+from expr_tracker.store.reader import LineFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+DEFAULT = StreamKey()
+END: Row = {"_attempt_end": 1, "_status": "succeeded", "_time": 9.0}
+
+
+def make(run: Path, rows: list[Row], key: StreamKey = DEFAULT, end: Row | None = END) -> RunFiles:
+    run.mkdir(parents=True, exist_ok=True)
+    files = RunFiles(run, key)
+    write_once(files.identity, {"id": "1", "created": 5.0})
+    lines = [*rows, end] if end is not None else rows
+    files.metrics.write_bytes(b"".join(map(encode_line, lines)))
+    return files
+
+
+def rows_to(stop: int) -> list[Row]:
+    return [{"_step": i, "_time": float(i), "loss": i / 2} for i in range(stop)]
+
+
+def save_sidecar(files: RunFiles) -> None:
+    with LineFile(files.metrics) as file:
+        save_index(load_index(file), file, {})
+
+
+def test_a_sound_run_has_no_problems(tmp_path: Path) -> None:
+    files = make(tmp_path, [*rows_to(5), {"_step": 2, "acc": 1}])
+    save_sidecar(files)
+    report = verify(tmp_path)
+    assert report.problems == []
+    assert report.status == "succeeded"
+    (stream,) = report.streams
+    assert (stream.rows, stream.steps, stream.min_step, stream.max_step) == (6, 5, 0, 4)
+    assert stream.sidecar == "consistent"
+    assert [(a.number, a.rows, a.steps, a.status) for a in stream.attempts] == [
+        (1, 6, 5, "succeeded")
+    ]
+
+
+def test_every_kind_of_damage_is_found(tmp_path: Path) -> None:
+    media = b"picture"
+    good = {"path": "media/a.png", "sha256": hashlib.sha256(media).hexdigest()}
+    gone = {"path": "media/b.png", "sha256": "0" * 64}
+    outside = {"path": "media/../../x", "sha256": "0" * 64}
+    changed = {"path": "media/c.png", "sha256": "0" * 64}
+    rows: list[Row] = [
+        {"_step": 0, "image": good},
+        {"_step": 1, "images": [gone, changed, outside]},
+    ]
+    files = make(tmp_path, [*rows, *rows_to(20)])
+    files.media.mkdir()
+    (files.media / "a.png").write_bytes(media)
+    (files.media / "c.png").write_bytes(media)
+    (tmp_path / "metrics.jsonl.parts").mkdir()
+    part = tmp_path / "metrics.jsonl.parts" / "000003.jsonl"
+    part.write_bytes(b'{"_step":-1}\n')
+    with files.metrics.open("ab") as file:
+        file.write(b'damage\n{"other":1}\n{"_step":9,"lo')
+    files.identity.unlink()
+    (tmp_path / "metrics.meta.json").write_text('{"schema": 3}')
+    report = verify(tmp_path)
+    (stream,) = report.streams
+    assert stream.unreadable_lines == [25]
+    assert stream.foreign_lines == [26]
+    assert stream.torn_bytes == 14
+    assert stream.parts_missing == ["000001.jsonl", "000002.jsonl"]
+    assert stream.media == 4
+    assert stream.media_missing == ["media/../../x", "media/b.png"]
+    assert stream.media_changed == ["media/c.png"]
+    assert stream.sidecar == "wrong"
+    assert len(report.problems) == 10
+    assert "run.json is missing" in report.problems
+
+
+def test_attempts_are_counted_apart(tmp_path: Path) -> None:
+    rows = [*rows_to(6), {"_attempt": 2, "_from_step": 3, "_time": 1.0}, *rows_to(5)[3:]]
+    make(tmp_path, rows)
+    (stream,) = verify(tmp_path).streams
+    assert [(a.number, a.from_step, a.rows) for a in stream.attempts] == [(1, None, 6), (2, 3, 2)]
+    assert (stream.rows, stream.steps) == (8, 5)
+
+
+def test_equal_rows_have_equal_hashes_whatever_the_file_looks_like(tmp_path: Path) -> None:
+    make(tmp_path / "a", rows_to(5))
+    make(tmp_path / "b", [rows_to(5)[i] for i in (3, 1, 0, 4, 2)])
+    make(tmp_path / "c", [{"_step": 0, "_time": 0.0}, *rows_to(5)])
+    hashes = {verify(tmp_path / name).streams[0].sha256 for name in "abc"}
+    assert len(hashes) == 1
+    assert compare(tmp_path / "a", tmp_path / "b") == []
+
+
+def test_what_differs_is_named(tmp_path: Path) -> None:
+    make(tmp_path / "a", rows_to(5))
+    make(tmp_path / "a", rows_to(1), StreamKey("data"))
+    make(tmp_path / "b", [*rows_to(3), {"_step": 3, "_time": 3.0, "loss": 7, "acc": 1}])
+    make(tmp_path / "b", rows_to(1), StreamKey(None, 1))
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert found == [
+        "default: step 3: 'loss' 1.5 != 7; 'acc' only on the other side",
+        "default: step 4: missing on the other side",
+        f"default rank 1: only in {tmp_path / 'b'}",
+        f"data: only in {tmp_path / 'a'}",
+    ]
+    make(tmp_path / "c", [])
+    assert (
+        compare(tmp_path / "a", tmp_path / "c")[-2] == "default: step 4: missing on the other side"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [
+        (["succeeded", "succeeded"], "succeeded"),
+        (["succeeded", "cancelled"], "cancelled"),
+        (["cancelled", "failed"], "failed"),
+        (["failed", None], "lost"),
+        (["strange", "succeeded"], "lost"),
+    ],
+)
+def test_a_run_is_what_its_worst_stream_is(
+    tmp_path: Path, ends: list[str | None], status: str
+) -> None:
+    for name, end in zip([None, "data"], ends, strict=True):
+        marker = None if end is None else {**END, "_status": end}
+        make(tmp_path, rows_to(2), StreamKey(name), marker)
+    assert status_of(tmp_path) == status
+    lock = StreamLock(RunFiles(tmp_path, StreamKey("data")).lock)
+    lock.acquire("data")
+    assert status_of(tmp_path) == "running"
+    lock.release()
+
+
+def test_only_the_newest_attempt_counts(tmp_path: Path) -> None:
+    marker = {"_attempt": 2, "_time": 1.0}
+    make(tmp_path, [*rows_to(2), {**END, "_status": "failed"}, marker, *rows_to(3)])
+    assert status_of(tmp_path) == "succeeded"
+    make(tmp_path, [*rows_to(2), END, marker, *rows_to(3)], end=None)
+    assert status_of(tmp_path) == "lost"
+
+
+def test_runs_are_found_below_a_root_with_what_they_hold(tmp_path: Path) -> None:
+    files = make(tmp_path / "p" / "one", [*rows_to(4), {"_step": 1, "acc": 0.5}])
+    make(tmp_path / "p" / "two", rows_to(2), StreamKey("data", 1))
+    (tmp_path / "p" / "artifacts").mkdir()
+    make(tmp_path / "p" / "artifacts" / "no", rows_to(1))
+    found = list(find_runs(tmp_path))
+    assert [path.name for path in found] == ["one", "two"]
+    one = overview_of(found[0], "acc")
+    assert (one.project, one.name, one.status, one.rows, one.last_step) == (
+        "p",
+        "one",
+        "succeeded",
+        5,
+        3,
+    )
+    assert (one.started, one.value, one.streams) == (5.0, 0.5, ("default",))
+    write_document(files.summary, {"acc": 0.75})
+    assert overview_of(found[0], "acc").value == 0.75
+    assert overview_of(found[1], "acc").value is None
+    assert overview_of(found[1]).streams == ("data rank 1",)
+
+
+def test_verifying_changes_nothing(tmp_path: Path) -> None:
+    make(tmp_path, rows_to(3))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    verify(tmp_path)
+    read_history(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,0 +1,87 @@
+"""Which directory a run lives in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from expr_tracker.errors import NameRefusedError, OptionError
+from expr_tracker.notices import Notices
+from expr_tracker.run.place import Place, check_case, resolve_place
+from expr_tracker.store.files import StreamKey
+
+
+def resolved(
+    name: str | None = "n",
+    *,
+    root: str | Path | None = None,
+    run_dir: str | Path | None = None,
+    project: str = "p",
+) -> tuple[Place, str]:
+    notices = Notices()
+    place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)
+    return place, "\n".join(text for _, text in notices._queue)
+
+
+def test_the_default_root_is_runs() -> None:
+    place, said = resolved()
+    assert place == Place(Path("runs/p/n"), Path("runs/p/artifacts"), "p", "n")
+    assert said == ""
+
+
+def test_the_argument_wins_over_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ET_DIR", str(tmp_path / "env"))
+    assert resolved()[0].directory == tmp_path / "env" / "p" / "n"
+    assert resolved(root=tmp_path / "given")[0].directory == tmp_path / "given" / "p" / "n"
+
+
+def test_run_dir_names_the_directory_itself_and_its_artifacts_lie_within(tmp_path: Path) -> None:
+    place, _ = resolved(None, run_dir=tmp_path / "a b")
+    assert place == Place(tmp_path / "a b", tmp_path / "a b" / "artifacts", "p", "a b")
+    assert resolved("label", run_dir=tmp_path / "x")[0].name == "label"
+
+
+def test_both_root_and_run_dir_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="give one of them"):
+        resolved(root=tmp_path, run_dir=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../../esc", "/tmp/x", "..", "a/b", "", "a\n", "con"])
+def test_a_name_that_would_leave_its_folder_is_refused(name: str) -> None:
+    with pytest.raises(NameRefusedError, match="run name"):
+        resolved(name)
+    with pytest.raises(NameRefusedError, match="project name"):
+        resolved(project=name)
+
+
+def test_a_run_without_a_name_gets_one_that_no_other_has() -> None:
+    names = set()
+    for _ in range(50):
+        place, said = resolved(None)
+        assert re.fullmatch(r"run-\d{8}-\d{6}-[0-9a-f]{6}", place.name)
+        assert place.directory.name == place.name
+        assert place.name in said
+        names.add(place.name)
+    assert len(names) == 50
+
+
+def test_earlier_runs_in_the_old_root_are_pointed_out() -> None:
+    Path("tracker/jsonl").mkdir(parents=True)
+    assert "ET_DIR" in resolved()[1]
+    Path("runs").mkdir()
+    assert resolved()[1] == ""
+
+
+def test_a_stream_that_differs_by_case_only_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "metrics.Data.rank1.jsonl").touch()
+    (tmp_path / "metrics.jsonl").touch()
+    with pytest.raises(NameRefusedError, match="'Data'"):
+        check_case(tmp_path, StreamKey("data"))
+    check_case(tmp_path, StreamKey("Data"))
+    check_case(tmp_path, StreamKey("other"))
+    check_case(tmp_path, StreamKey(None))
+    check_case(tmp_path / "missing", StreamKey("data"))

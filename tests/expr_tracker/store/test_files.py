@@ -1,0 +1,226 @@
+"""File names: what may become one, and how names are taken apart again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from expr_tracker.errors import NameRefusedError
+from expr_tracker.store.files import (
+    RunFiles,
+    StreamKey,
+    check_name,
+    check_stream,
+    parts_of,
+    sidecar_of,
+    stream_keys,
+    torn_of,
+)
+
+BAD_STREAMS = [
+    "",
+    "-a",
+    "_a",
+    "a.b",
+    "a b",
+    "a\n",
+    "\na",
+    "a/b",
+    "../a",
+    "a\\b",
+    "ä",
+    "日本",
+    "a\0",
+    "a\u2028",
+    "rank0",
+    "rank12",
+    "RANK1",
+    "Rank٣",
+    "x" * 129,
+    ".",
+    "..",
+    "٣",
+    5,
+    b"data",
+    ["data"],
+    True,
+]
+
+
+@pytest.mark.parametrize("stream", BAD_STREAMS, ids=repr)
+def test_a_stream_that_could_not_be_told_apart_in_a_file_name_is_refused(stream: object) -> None:
+    with pytest.raises(NameRefusedError, match="stream="):
+        check_stream(stream)
+
+
+@pytest.mark.parametrize(
+    "stream", [None, "a", "data", "A-1_b", "7", "rank", "rank1a", "ranks-2", "x" * 128]
+)
+def test_a_plain_stream_is_taken(stream: str | None) -> None:
+    assert check_stream(stream) == stream
+
+
+@pytest.mark.parametrize(
+    "stream", [name for name in BAD_STREAMS if isinstance(name, str)], ids=repr
+)
+def test_a_name_that_a_refusal_suggests_is_taken(stream: str) -> None:
+    with pytest.raises(NameRefusedError) as refusal:
+        check_stream(stream)
+    text = str(refusal.value)
+    if "Try '" in text:
+        suggested = text.rsplit("Try '", 1)[1].split("'", maxsplit=1)[0]
+        assert check_stream(suggested) == suggested
+
+
+ESCAPES = [
+    "",
+    ".",
+    "..",
+    "../x",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "a/b",
+    "a/../../b",
+    "a\\..\\..\\b",
+    "C:\\x",
+    "C:x",
+    "a\0.png",
+    "a\nb",
+    "a\x7f",
+    "\ud800",
+    " a",
+    "a ",
+    "a.",
+    "...",
+    "a:b",
+    "a*",
+    "a?",
+    'a"',
+    "a|b",
+    "<a>",
+    "con",
+    "NUL.txt",
+    "com1",
+    "Lpt9.log",
+    "x" * 256,
+    "é" * 128,
+    5,
+    None,
+    b"a",
+    Path("a"),
+]
+
+
+@pytest.mark.parametrize("name", ESCAPES, ids=lambda name: repr(name)[:20])
+def test_a_name_that_is_no_folder_everywhere_is_refused(name: object) -> None:
+    with pytest.raises(NameRefusedError, match=r"^run name") as refusal:
+        check_name("run", name)
+    assert len(str(refusal.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a",
+        "run-1",
+        "Größe 7",
+        "日本",
+        "a.b",
+        ".hidden",
+        "%2e%2e%2fx",
+        "x" * 255,
+        "console",
+        "com",
+        "com10",
+    ],
+)
+def test_an_ordinary_name_is_taken(name: str) -> None:
+    assert check_name("project", name) == name
+
+
+@given(st.text())
+def test_whatever_is_taken_stays_one_folder_below_its_parent(name: str) -> None:
+    try:
+        check_name("run", name)
+    except NameRefusedError:
+        return
+    root = Path("/root-of-runs")
+    child = root / name
+    assert child.parent == root
+    assert child.resolve().parent == root
+    assert len(child.parts) == 3
+
+
+streams = st.none() | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True)
+
+
+@given(streams, st.integers(0, 10_000))
+def test_a_file_s_name_gives_its_producer_back(stream: str | None, rank: int) -> None:
+    try:
+        check_stream(stream)
+    except NameRefusedError:
+        return
+    key = StreamKey(stream, rank)
+    files = RunFiles(Path("r"), key)
+    assert StreamKey.from_file(files.metrics.name) == key
+    assert StreamKey.from_file(files.spans.name, "spans") == key
+    assert StreamKey.from_file(files.metrics.name, "spans") is None
+    assert StreamKey.from_file(sidecar_of(files.metrics).name) is None
+    assert StreamKey.from_file(torn_of(files.metrics).name) is None
+    assert StreamKey.from_file(parts_of(files.metrics).name) is None
+
+
+def test_no_two_files_of_a_producer_share_a_name() -> None:
+    files = RunFiles(Path("r"), StreamKey("data", 3))
+    paths = [
+        getattr(files, name) for name, kind in vars(RunFiles).items() if isinstance(kind, property)
+    ]
+    assert len(set(paths)) == len(paths)
+    own = [path for path in paths if path not in {files.identity, files.media, files.artifacts}]
+    assert all(".data.rank3." in path.name for path in own)
+
+
+@pytest.mark.parametrize(
+    ("key", "label"),
+    [
+        (StreamKey(), "default"),
+        (StreamKey("data"), "data"),
+        (StreamKey(None, 2), "default rank 2"),
+        (StreamKey("data", 1), "data rank 1"),
+    ],
+)
+def test_a_producer_has_a_name_for_people(key: StreamKey, label: str) -> None:
+    assert key.label == label
+
+
+def test_the_producers_of_a_folder_are_listed_default_first_and_foreign_files_left_out(
+    tmp_path: Path,
+) -> None:
+    for name in [
+        "metrics.zeta.jsonl",
+        "metrics.rank10.jsonl",
+        "metrics.rank2.jsonl",
+        "metrics.jsonl",
+        "metrics.alpha.rank1.jsonl",
+        "metrics.alpha.jsonl",
+        "spans.other.jsonl",
+        "metrics.jsonl.parts",
+        "metrics..jsonl",
+        "metrics.a.b.jsonl",
+        "Metrics.x.jsonl",
+        "metrics.meta.json",
+    ]:
+        (tmp_path / name).touch()
+    assert stream_keys(tmp_path) == [
+        StreamKey(),
+        StreamKey(None, 2),
+        StreamKey(None, 10),
+        StreamKey("alpha"),
+        StreamKey("alpha", 1),
+        StreamKey("zeta"),
+    ]
+    assert stream_keys(tmp_path, "spans") == [StreamKey("other")]
+    assert stream_keys(tmp_path / "missing") == []

@@ -1,0 +1,506 @@
+"""Values as users log them, made plain; and the numbers that JSON cannot hold."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import re
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from fractions import Fraction
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, NoReturn
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from expr_tracker.errors import StepError
+from expr_tracker.row import (
+    ARRAY_ELEMENTS_MAX,
+    MediaValue,
+    RowEncoder,
+    key_text,
+    step_from,
+    with_nonfinite,
+    without_nonfinite,
+)
+
+
+def numbered(cases: list[Any]) -> list[str]:
+    """Return the ids of cases whose values look alike."""
+    return [
+        f"{i}-{type(case[0] if isinstance(case, tuple) else case).__name__}"
+        for i, case in enumerate(cases)
+    ]
+
+
+class Encoding:
+    """An encoder and what it warned of."""
+
+    def __init__(self, media_directory: Path | None = None) -> None:
+        self.warnings: list[tuple[str, str]] = []
+        self.encoder = RowEncoder(
+            lambda key, text: self.warnings.append((key, text)), media_directory
+        )
+
+    def value(self, value: object) -> Any:
+        """Return ``value`` as it is stored under the name ``x``."""
+        return self.encoder.row({"x": value})["x"]
+
+
+def plain(value: object) -> Any:
+    """Return ``value`` as it is stored; nothing may degrade."""
+    encoding = Encoding()
+    stored = encoding.value(value)
+    assert encoding.warnings == []
+    return stored
+
+
+class Colour(Enum):
+    RED = "red"
+    PAIR = (1, 2.5)
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+class TextName(str):
+    __slots__ = ()
+
+
+class WholeNumber(int):
+    pass
+
+
+class Ratio(float):
+    pass
+
+
+@dataclass
+class Point:
+    x: int
+    y: list[float]
+
+
+class Settings(pydantic.BaseModel):
+    rate: float
+    when: datetime
+    path: Path
+
+
+class Tensor:
+    """What PyTorch offers, as far as the encoder looks: ``detach`` and ``tolist``."""
+
+    def __init__(self, values: list[float]) -> None:
+        self._values = values
+        self.requires_grad = True
+
+    def detach(self) -> Tensor:
+        twin = Tensor(self._values)
+        twin.requires_grad = False
+        return twin
+
+    def tolist(self) -> list[float]:
+        if self.requires_grad:
+            raise RuntimeError("call detach() first")
+        return self._values
+
+
+SAME: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    -5,
+    2**70,
+    0.5,
+    -0.0,
+    "",
+    "text",
+    "日本 ✓",
+    [],
+    {},
+    [1, [2.5, None]],
+]
+
+
+@pytest.mark.parametrize("value", SAME, ids=repr)
+def test_plain_values_are_stored_as_they_are(value: object) -> None:
+    stored = plain(value)
+    assert stored == value
+    assert type(stored) is type(value)
+
+
+CASES: list[tuple[object, object]] = [
+    (np.float64(0.25), 0.25),
+    (np.float32(0.1), 0.10000000149011612),
+    (np.float16(0.5), 0.5),
+    (np.int64(7), 7),
+    (np.uint8(255), 255),
+    (np.bool_(True), True),
+    (np.str_("text"), "text"),
+    (np.array(3.5), 3.5),
+    (np.array([1, 2, 3]), [1, 2, 3]),
+    (np.array([[1.5], [2.5]]), [[1.5], [2.5]]),
+    (np.array([], dtype=float), []),
+    (np.array(["a", "b"]), ["a", "b"]),
+    (np.datetime64("2024-01-02T03:04:05"), "2024-01-02T03:04:05"),
+    (np.datetime64("NaT"), None),
+    (Tensor([1.0, 2.0]), [1.0, 2.0]),
+    (Colour.RED, "red"),
+    (Colour.PAIR, [1, 2.5]),
+    (Level.HIGH, 3),
+    (TextName("name"), "name"),
+    (WholeNumber(4), 4),
+    (Ratio(0.5), 0.5),
+    (Point(1, [2.0]), {"x": 1, "y": [2.0]}),
+    (
+        Settings(rate=0.1, when=datetime(2024, 1, 2, tzinfo=UTC), path=Path("a/b")),
+        {"rate": 0.1, "when": "2024-01-02T00:00:00Z", "path": "a/b"},
+    ),
+    (Path("a") / "b", str(Path("a") / "b")),
+    (PurePosixPath("/x"), "/x"),
+    (date(2024, 1, 2), "2024-01-02"),
+    (time(3, 4, 5), "03:04:05"),
+    (datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), "2024-01-02T03:04:05+00:00"),
+    (timedelta(minutes=1, milliseconds=500), 60.5),
+    (Decimal(10), 10),
+    (Decimal("1E3"), 1000),
+    (Decimal("2.50"), 2.5),
+    (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    (ipaddress.ip_address("127.0.0.1"), "127.0.0.1"),
+    (ipaddress.ip_network("10.0.0.0/8"), "10.0.0.0/8"),
+    (pydantic.AnyUrl("https://example.org/a"), "https://example.org/a"),
+    ("é".encode(), "é"),
+    (bytearray(b"ab"), "ab"),
+    (memoryview(b"ab"), "ab"),
+    ((1, 2), [1, 2]),
+    ({3}, [3]),
+    (frozenset({3}), [3]),
+    (deque([1, 2]), [1, 2]),
+    ((number * number for number in (1, 2, 3)), [1, 4, 9]),
+    (iter([1, 2]), [1, 2]),
+    (re.compile("a+"), "a+"),
+    (pd.NA, None),
+    (pd.NaT, None),
+    (pd.Timestamp("2024-01-02"), "2024-01-02T00:00:00"),
+    (pd.Series([1, 2]), [1, 2]),
+    (pd.DataFrame({"a": [1, 2]}), {"a": [1, 2]}),
+    (pl.Series([1, 2]), [1, 2]),
+    (pl.DataFrame({"a": [1, 2]}), {"a": [1, 2]}),
+    (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
+    (MappingProxyType({"a": 1}), {"a": 1}),
+    (SimpleNamespace(a=1, b="c"), {"a": 1, "b": "c"}),
+]
+
+
+@pytest.mark.parametrize(("value", "stored"), CASES, ids=numbered(CASES))
+def test_a_foreign_value_is_stored_in_its_plain_form(value: object, stored: object) -> None:
+    expected = {str(k): v for k, v in stored.items()} if isinstance(stored, dict) else stored
+    found = plain(value)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), np.float32("nan"), np.array(float("nan")), Decimal("NaN")], ids=repr
+)
+def test_a_nan_of_any_kind_is_a_float_nan(value: object) -> None:
+    found = plain(value)
+    assert type(found) is float
+    assert math.isnan(found)
+
+
+def test_a_generator_is_read_once_and_its_values_are_kept() -> None:
+    source = (i for i in range(3))
+    assert plain(source) == [0, 1, 2]
+    assert list(source) == []
+
+
+def test_a_stored_value_does_not_change_with_the_one_that_was_logged() -> None:
+    inner = [1, 2]
+    value = {"list": inner, "array": np.zeros(2)}
+    stored = plain(value)
+    inner.append(3)
+    value["array"][0] = 9.0  # type: ignore[index]
+    assert stored == {"list": [1, 2], "array": [0.0, 0.0]}
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Wordy:
+    def __repr__(self) -> str:
+        return "w" * 1000
+
+
+def _cyclic() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+def _deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+DEGRADED: list[tuple[object, str]] = [
+    (1 + 2j, "(1+2j)"),
+    (len, "<built-in function len>"),
+    (object(), "<object object"),
+    (int, "<class 'int'>"),
+    (b"\xff", "b'\\xff'"),
+    (Decimal("sNaN"), "Decimal('sNaN')"),
+    (_cyclic(), "[[...]]"),
+    (_deep(70), "[["),
+    (_deep(5_000), "<unrepresentable list>"),
+    (Broken(), "<unrepresentable Broken>"),
+    (10**5_000, "an int of 16610 bits"),
+    ([1, 10**5_000], "an int of 16610 bits"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), DEGRADED, ids=numbered(DEGRADED))
+def test_what_has_no_plain_form_becomes_text_with_a_warning_and_spares_the_others(
+    value: object, text: str
+) -> None:
+    encoding = Encoding()
+    row = encoding.encoder.row({"before": 1.0, "bad": value, "after": 2.0})
+    shown = row["bad"]
+    assert (shown[1] if isinstance(shown, list) else shown).startswith(text)
+    assert (row["before"], row["after"]) == (1.0, 2.0)
+    assert [key for key, _ in encoding.warnings] == ["bad"]
+
+
+def test_a_long_repr_is_cut() -> None:
+    encoding = Encoding()
+    assert encoding.value(Wordy()) == "w" * 512 + "..."
+
+
+def test_an_array_beyond_the_limit_is_stored_as_statistics_with_a_warning() -> None:
+    encoding = Encoding()
+    stored = encoding.value(np.arange(ARRAY_ELEMENTS_MAX + 1, dtype=np.float64))
+    assert stored["shape"] == [ARRAY_ELEMENTS_MAX + 1]
+    assert (stored["min"], stored["max"]) == (0.0, float(ARRAY_ELEMENTS_MAX))
+    assert "statistics" in encoding.warnings[0][1]
+
+
+@pytest.mark.parametrize(
+    ("data", "row"),
+    [
+        (None, {}),
+        ({}, {}),
+        (5, {"value": 5}),
+        ("text", {"value": "text"}),
+        ([1, 2], {"value": [1, 2]}),
+        (np.float32(0.5), {"value": 0.5}),
+        (Point(1, []), {"x": 1, "y": []}),
+        (
+            {1: "a", None: "b", (1, 2): "c", 2.5: "d"},
+            {"1": "a", "None": "b", "(1, 2)": "c", "2.5": "d"},
+        ),
+        ({"a": {1: {2: 3}}}, {"a": {"1": {"2": 3}}}),
+    ],
+    ids=repr,
+)
+def test_a_call_s_data_becomes_a_row(data: object, row: dict[str, object]) -> None:
+    assert Encoding().encoder.row(data) == row
+
+
+def test_the_order_of_the_names_is_kept() -> None:
+    assert list(Encoding().encoder.row({"b": 1, "a": np.float32(2), "c": "x"})) == ["b", "a", "c"]
+
+
+def test_a_key_that_is_a_kind_of_text_becomes_exact_text() -> None:
+    key = key_text(np.str_("loss"))
+    assert type(key) is str
+    assert key == "loss"
+
+
+class _Picture(MediaValue):
+    def reference(self, directory: Path) -> dict[str, Any]:
+        (directory / "one").write_bytes(b"x")
+        return {"_media": "one"}
+
+
+def test_media_is_stored_as_its_reference(tmp_path: Path) -> None:
+    encoding = Encoding(tmp_path)
+    assert encoding.value([_Picture()]) == [{"_media": "one"}]
+    assert (tmp_path / "one").read_bytes() == b"x"
+
+
+def test_media_without_a_folder_is_text_with_a_warning() -> None:
+    encoding = Encoding()
+    assert "_Picture" in encoding.value(_Picture())
+    assert len(encoding.warnings) == 1
+
+
+# -- steps -------------------------------------------------------------------------------------------
+
+
+class _Index:
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __index__(self) -> int:
+        return self._number
+
+
+@pytest.mark.parametrize(
+    ("value", "step"),
+    [
+        (0, 0),
+        (-3, -3),
+        (2**63 - 1, 2**63 - 1),
+        (-(2**63), -(2**63)),
+        (True, 1),
+        (False, 0),
+        (3.0, 3),
+        (-0.0, 0),
+        (np.float64(4.0), 4),
+        (np.int64(5), 5),
+        (np.uint64(6), 6),
+        (np.array(7), 7),
+        (Level.HIGH, 3),
+        (_Index(8), 8),
+    ],
+    ids=repr,
+)
+def test_a_whole_number_of_any_kind_is_a_step(value: object, step: int) -> None:
+    found = step_from(value)
+    assert found == step
+    assert type(found) is int
+
+
+class _BadIndex:
+    def __index__(self) -> NoReturn:
+        raise TypeError("only whole ones")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        3.7,
+        float("nan"),
+        float("inf"),
+        1e300,
+        2**63,
+        -(2**63) - 1,
+        "54",
+        b"54",
+        None,
+        Decimal(3),
+        Fraction(3),
+        [3],
+        np.array([3]),
+        np.array(3.5),
+        np.uint64(2**63),
+        1 + 0j,
+        _BadIndex(),
+    ],
+    ids=repr,
+)
+def test_anything_else_is_refused_by_name_and_rule(value: object) -> None:
+    with pytest.raises(StepError, match="step="):
+        step_from(value)
+
+
+def test_a_refused_step_is_a_type_error_as_callers_expect() -> None:
+    assert issubclass(StepError, TypeError)
+
+
+# -- numbers that JSON cannot hold -------------------------------------------------------------------
+
+keys = st.text(st.characters(exclude_categories=()) | st.sampled_from('~/"\\ \n\0'), max_size=6)
+numbers = st.floats() | st.integers() | st.sampled_from([math.nan, math.inf, -math.inf, 1e308])
+trees = st.recursive(
+    st.none() | st.booleans() | numbers | keys,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+rows = st.dictionaries(keys.filter(lambda key: key != "_nonfinite"), trees, max_size=5)
+
+
+def same(left: object, right: object) -> bool:
+    """Compare two plain trees, NaN equal to itself and -0.0 unequal to 0.0."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return repr(left) == repr(right)
+
+
+@given(rows)
+def test_moving_non_finite_numbers_out_and_back_changes_nothing(row: dict[str, Any]) -> None:
+    before = repr(row)
+    strict = without_nonfinite(row)
+    assert repr(row) == before
+    json.dumps(strict, allow_nan=False)
+    assert same(with_nonfinite(dict(strict)), row)
+
+
+def test_a_finite_row_is_returned_as_it_is() -> None:
+    row = {"a": 1.0, "b": [1, {"c": None}]}
+    assert without_nonfinite(row) is row
+
+
+def test_the_pointers_are_those_of_the_rfc() -> None:
+    row = {"a/b": math.nan, "m~n": {"": [1.0, math.inf]}, "l": -math.inf}
+    assert without_nonfinite(row)["_nonfinite"] == {
+        "/a~1b": "NaN",
+        "/m~0n//1": "Infinity",
+        "/l": "-Infinity",
+    }
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        5,
+        [],
+        {"": "NaN"},
+        {"/missing": "NaN"},
+        {"/list/7": "NaN"},
+        {"/list/x": "NaN"},
+        {"/list/-1": "NaN"},
+        {"/list/0/deeper": "NaN"},
+        {"/number/deeper": "NaN"},
+        {"/number": "NaN"},
+        {"/null": "nan"},
+        {"/null": 5},
+        {"no slash": "NaN"},
+    ],
+    ids=repr,
+)
+def test_a_damaged_member_costs_nothing_of_the_row(found: object) -> None:
+    row = {"number": 1.5, "list": [2.5], "null": None}
+    assert with_nonfinite({**row, "_nonfinite": found}) == row
+
+
+@given(st.dictionaries(st.text(max_size=5), st.sampled_from(["NaN", "Infinity", "x"]), max_size=3))
+def test_no_pointer_makes_reading_fail_or_replaces_a_value(found: dict[str, str]) -> None:
+    row = {"": 1, "a": [1, None], "b": {"": "t"}}
+    restored = with_nonfinite({**row, "a": [1, None], "_nonfinite": found})
+    assert restored[""] == 1
+    assert restored["a"][0] == 1
+    assert restored["b"] == {"": "t"}

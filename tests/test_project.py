@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tooling import locks
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+
+
+def test_a_plain_install_takes_two_dependencies() -> None:
+    names = [text.split(">")[0] for text in PROJECT["dependencies"]]
+    assert names == ["click", "msgspec"]
+
+
+def test_the_extra_all_holds_every_other_extra() -> None:
+    extras = set(PROJECT["optional-dependencies"]) - {"all"}
+    (everything,) = PROJECT["optional-dependencies"]["all"]
+    assert everything == f"expr-tracker[{','.join(sorted(extras, key=everything.index))}]"
+
+
+def test_the_only_command_is_et() -> None:
+    assert PROJECT["scripts"] == {"et": "expr_tracker.cli:main"}
+
+
+@pytest.mark.parametrize("package", ["expr_tracker", "mapi"])
+def test_each_package_is_marked_as_typed(package: str) -> None:
+    assert (ROOT / "src" / package / "py.typed").exists()
+
+
+def test_the_installed_version_is_the_one_in_pyproject() -> None:
+    assert importlib.metadata.version("expr-tracker") == PROJECT["version"]
+
+
+def test_the_licence_is_shipped_and_named() -> None:
+    assert PROJECT["license"] == "Apache-2.0"
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_the_locks_belong_to_pyproject() -> None:
+    assert locks.stale_locks() == []
+
+
+def test_every_locked_package_has_a_hash() -> None:
+    for name in locks.LOCKS:
+        text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+        assert len(locks.stanzas(text)) == text.count("==") > 0
+
+
+def test_the_library_imports_without_any_extra_being_loaded() -> None:
+    program = (
+        "import sys, expr_tracker\n"
+        "loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(*sorted(loaded & {'click', 'numpy', 'pandas', 'polars', 'pyarrow', 'matplotlib',"
+        " 'psutil', 'pynvml', 'pydantic', 'torch', 'mapi'}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", [".ci/run", ".ci/check", "dev.py"])
+def test_what_people_start_is_executable(name: str) -> None:
+    assert os.access(ROOT / name, os.X_OK)
