@@ -1,6 +1,6 @@
 """The shortest useful program: log a loss, look back at it while the run is live, finish.
 
-    python examples/quickstart.py
+python examples/quickstart.py
 """
 
 import argparse

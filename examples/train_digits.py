@@ -38,9 +38,7 @@ def load() -> tuple[Any, Any, Any, Any]:
 def make_batches(batches: Any, count: int, arguments: argparse.Namespace) -> None:
     """Put ``count`` augmented batches into the queue: the data worker's process."""
     random = np.random.default_rng(1)
-    et.init(
-        project="digits", name=arguments.name, dir=arguments.dir, stream="data", capture=False
-    )
+    et.init(project="digits", name=arguments.name, dir=arguments.dir, stream="data", capture=False)
     try:
         images, _, labels, _ = load()
         for _ in range(count):
@@ -78,7 +76,7 @@ def train(batches: Any, worker: Any, arguments: argparse.Namespace) -> None:
             et.log({"eval/accuracy": right.mean(), "eval/loss": loss}, step=step)
             show_progress(step + 1, arguments.steps, right.mean())
         et.log({"train/loss": model.loss_}, step=step, commit=True)
-    log_mistakes(model.predict_proba(flat), held_out, truth, arguments.steps - 1)
+    log_mistakes(model.predict_proba(flat), held_out, truth, step=arguments.steps - 1)
 
 
 def next_batch(batches: Any, worker: Any) -> Any:
@@ -91,7 +89,7 @@ def next_batch(batches: Any, worker: Any) -> Any:
                 sys.exit(f"the data worker ended with {worker.exitcode} before the training did")
 
 
-def log_mistakes(odds: Any, images: Any, truth: Any, step: int) -> None:
+def log_mistakes(odds: Any, images: Any, truth: Any, *, step: int) -> None:
     """Log the digits that were read wrong, the most confident mistakes first."""
     read = odds.argmax(axis=1)
     wrong = np.flatnonzero(read != truth)

@@ -11,13 +11,14 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from expr_tracker.errors import NoRunError, RunActiveError
 from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping, Sequence
+
     from expr_tracker.artifacts import Artifact, StoreMode
     from expr_tracker.run import Run
     from expr_tracker.spans import Span
@@ -58,7 +59,7 @@ _dropped_in_child = 0
 _span_class: type[Span] | None = None
 
 
-def init(  # noqa: PLR0913 - the signature that programs already call
+def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
     project: str,
     name: str | None = None,
     entity: str | None = None,
@@ -149,7 +150,9 @@ def init(  # noqa: PLR0913 - the signature that programs already call
         _run = run
         _is_discarded = False
         if _dropped_in_child:
-            run.notices.count("dropped", "calls in this forked child before init", _dropped_in_child)
+            run.notices.count(
+                "dropped", "calls in this forked child before init", _dropped_in_child
+            )
             _dropped_in_child = 0
     return run
 
@@ -273,7 +276,7 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
 
     wanted = None if stream is RUNNING else stream
-    return read_history(run, n, stream=wanted, rank=rank, **selection)
+    return read_history(os.fspath(run), n, stream=wanted, rank=rank, **selection)
 
 
 def info() -> dict[str, Any]:
@@ -313,7 +316,7 @@ def rewind(step: int) -> None:
     _need("rewind").rewind(step)
 
 
-def log_artifact(  # noqa: PLR0913 - the signature that programs already call
+def log_artifact(  # noqa: PLR0917 - as above
     artifact_or_path: Artifact | str | os.PathLike[str],
     name: str | None = None,
     type: str | None = None,  # noqa: A002 - as above

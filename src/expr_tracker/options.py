@@ -10,11 +10,13 @@ import difflib
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from expr_tracker.errors import OptionError, UnknownOptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "Durability",
@@ -205,9 +207,8 @@ def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch p
     elif name == "span_print_fn":
         if value is not None and not callable(value):
             raise refuse("a function that takes one text, or None")
-    elif name == "resume_step":
-        if value is not None and not _is_step(value):
-            raise refuse("a whole number of 64 bits, the step to continue at")
+    elif name == "resume_step" and value is not None and not _is_step(value):
+        raise refuse("a whole number of 64 bits, the step to continue at")
 
 
 def _is_step(value: Any) -> bool:

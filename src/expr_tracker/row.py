@@ -225,7 +225,7 @@ _ATOMS = frozenset({float, int, str, bool, type(None)})
 _NO_SIMPLE_FORM = object()
 
 
-def _simple(value: object) -> Any:  # noqa: C901, PLR0911 - one line per kind
+def _simple(value: object) -> Any:  # noqa: PLR0911 - one line per kind
     """Return the text or number of a standard value, or the mark that it has none."""
     if isinstance(value, PurePath):
         return str(value)
@@ -333,9 +333,7 @@ def _strict(value: Any, pointer: str, found: dict[str, str]) -> Any:
     if isinstance(value, float):
         if math.isfinite(value):
             return value
-        found[pointer] = (
-            "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        )
+        found[pointer] = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         return None
     if isinstance(value, dict):
         return {k: _strict(v, f"{pointer}/{_pointer_part(k)}", found) for k, v in value.items()}

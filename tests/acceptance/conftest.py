@@ -18,7 +18,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pytest
 
@@ -121,7 +121,7 @@ class Program:
             reader.join(5)
         return status
 
-    def _fail(self, what: str) -> Any:
+    def _fail(self, what: str) -> NoReturn:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGABRT)  # the fault handler prints every stack
             self.process.wait(DEADLINE_SECONDS)
@@ -225,3 +225,61 @@ def strict_lines() -> Callable[[Path], list[dict[str, Any]]]:
         return [json.loads(line, parse_constant=refuse) for line in data.splitlines()]
 
     return read
+
+
+#: Every script below begins so. A child that hangs is ended by the alarm, which its status shows.
+FORKING = """
+import faulthandler, json, os, signal, sys, threading, time, traceback, warnings
+import expr_tracker as et
+
+warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
+
+def say(name, value=None):
+    os.write(1, f"{name} {json.dumps(value)}\\n".encode())
+
+def in_child(work, wait=True):
+    pid = os.fork()
+    if pid == 0:
+        faulthandler.register(signal.SIGALRM, chain=True)
+        signal.alarm(15)
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] if wait else pid
+"""
+
+#: From `hold` on, a thread of the program stands inside the critical section of the recorder, with
+#: every lock that `log` takes: the write that it waits in is ended with the process.
+HOLDING_THE_LOCK = """
+import os, threading
+real_write, parent, inside, is_held = os.write, os.getpid(), threading.Event(), False
+
+def write(fd, data):
+    if is_held and os.getpid() == parent and b"held" in data:
+        inside.set()
+        threading.Event().wait()
+    return real_write(fd, data)
+
+os.write = write  # before the library takes it
+
+def hold(log):
+    global is_held
+    is_held = True
+    threading.Thread(target=lambda: log({"held": 1.0}), daemon=True).start()
+    assert inside.wait(10)
+"""
+
+
+@pytest.fixture
+def forking() -> str:
+    """Return what every script about forks begins with."""
+    return FORKING
+
+
+@pytest.fixture
+def holding_the_lock() -> str:
+    """Return what a script begins with whose thread is to stand inside the recorder."""
+    return HOLDING_THE_LOCK

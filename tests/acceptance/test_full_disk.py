@@ -166,9 +166,7 @@ def test_space_that_never_comes_back_leaves_a_rescue_file_that_finish_names(
     whole = folder if how == "limit" else tmp_path / "elsewhere"
     whole.mkdir(exist_ok=True)
     joined = whole / "metrics.jsonl"
-    joined.write_bytes(
-        (folder / "p" / "r" / "metrics.jsonl").read_bytes() + saved.read_bytes()
-    )
+    joined.write_bytes((folder / "p" / "r" / "metrics.jsonl").read_bytes() + saved.read_bytes())
     assert [row["i"] for row in read_history(joined, -1)] == list(range(rows))
 
 

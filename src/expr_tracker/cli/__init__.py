@@ -68,7 +68,7 @@ def _group(ctx: click.Context, *, version: bool) -> None:
     et export runs/llm/sft-1 -o a.parquet
     """  # noqa: D301 - click reads the control character
     if version:
-        import expr_tracker  # noqa: PLC0415 - reading the version takes 10 ms
+        import expr_tracker
 
         click.echo(f"et, version {expr_tracker.__version__}")
         return

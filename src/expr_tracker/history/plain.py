@@ -55,7 +55,7 @@ def plain_table(source: Source, question: Question) -> Any:
     return pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
 
 
-def _plain_frame(source: Source, question: Question) -> pl.DataFrame | None:
+def _plain_frame(source: Source, question: Question) -> pl.DataFrame | None:  # noqa: PLR0911 - one a proof
     index, file = source.index, source.file
     if (
         file is None
@@ -130,7 +130,10 @@ def _schema(file: LineFile, end: int) -> dict[str, bool] | None:
 
 
 def _ordered(row: Row) -> list[str]:
-    return [*(name for name in META_NAMES if name in row), *(n for n in row if n not in META_NAMES)]
+    return [
+        *(name for name in META_NAMES if name in row),
+        *(n for n in row if n not in META_NAMES),
+    ]
 
 
 def _selected(frame: pl.DataFrame, question: Question) -> pl.DataFrame | None:

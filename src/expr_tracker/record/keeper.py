@@ -7,10 +7,12 @@ holds no state of its own and may stop at any moment: `finish` does everything o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from expr_tracker.notices import Notices
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from expr_tracker.notices import Notices
 
 __all__ = ["Keeper"]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.row import Row
+if TYPE_CHECKING:
+    from expr_tracker.row import Row
 
 __all__ = ["OVERFLOW_PATH", "SPAN_PATHS_MAX", "OpenRow"]
 
@@ -76,10 +77,10 @@ class OpenRow:
     def add_count(self, path: str) -> None:
         """Count a finished span."""
         name = "count/" + path
-        before = self.values.get(name)
+        before: Any = self.values.get(name)
         self.values[name] = before + 1 if _is_number(before) else 1
 
-    def add_meter(self, metric: str, path: str, value: Any, duration_ms: float) -> None:
+    def add_meter(self, metric: str, path: str, value: Any, *, duration_ms: float) -> None:
         """Add what a plugin measured, by the rule of its name: peak, average or sum."""
         name = f"{metric}/{path}"
         if self._weights is None:
@@ -91,18 +92,18 @@ class OpenRow:
             self.values[name] = value
             weights.pop(name, None)
             return
-        if not known or not _is_number(before):
+        if not known or before is None or not _is_number(before):
             self.values[name] = value
             weights[name] = duration_ms
             return
         if metric in _PEAKS:
             self.values[name] = value if math.isnan(value) else max(before, value)
         elif metric in _AVERAGES:
-            self._average(name, before, value, duration_ms)
+            self._average(name, before, value, duration_ms=duration_ms)
         else:
             self.values[name] = before + value
 
-    def _average(self, name: str, before: float, value: float, duration_ms: float) -> None:
+    def _average(self, name: str, before: float, value: float, *, duration_ms: float) -> None:
         weights = self._weights
         assert weights is not None
         weight = weights[name]

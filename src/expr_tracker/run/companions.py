@@ -7,16 +7,16 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from expr_tracker.clock import Clock
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.loading import loading
-from expr_tracker.options import Options
 from expr_tracker.row import Row, key_text
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
+    from expr_tracker.clock import Clock
     from expr_tracker.console import ConsoleCapture
+    from expr_tracker.options import Options
     from expr_tracker.run.run import Run
     from expr_tracker.run.system_stream import SystemStream
     from expr_tracker.system import SystemThread
@@ -169,7 +169,9 @@ class Companions:
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout_seconds)
             if thread.is_alive():
-                self._run.notices.say(f"The thread {thread.name} is stuck; the run ends without it.")
+                self._run.notices.say(
+                    f"The thread {thread.name} is stuck; the run ends without it."
+                )
 
     def _note_console(self, console: ConsoleCapture) -> None:
         """Put what the capture could not store where the user looks for losses."""

@@ -101,7 +101,8 @@ def watch_child_exit(finish: Callable[[], None]) -> Callable[[], None]:
     if util is None or process is None or process.parent_process() is None:
         return _nothing
     finalizer = util.Finalize(None, finish, exitpriority=100)
-    return lambda: finalizer.cancel()
+    cancel: Callable[[], None] = finalizer.cancel
+    return cancel
 
 
 def _nothing() -> None:

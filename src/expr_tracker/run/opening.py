@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from expr_tracker.clock import Clock
 from expr_tracker.errors import StreamInUseError
-from expr_tracker.notices import Notices
 from expr_tracker.options import Options, stream_in_use_from_environment
-from expr_tracker.row import Row
 from expr_tracker.run.place import Place, check_case
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.files import RunFiles, StreamKey
@@ -21,6 +17,13 @@ from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.writer import LineWriter
+
+if TYPE_CHECKING:
+    import threading
+
+    from expr_tracker.clock import Clock
+    from expr_tracker.notices import Notices
+    from expr_tracker.row import Row
 
 __all__ = ["Opened", "begin_attempt", "mark_attempt", "mark_end", "open_stream"]
 
@@ -72,7 +75,7 @@ def open_stream(
         )
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
         with lock:
-            attempt = begin_attempt(files, writer, options, clock)
+            attempt = begin_attempt(files, writer, options, clock=clock)
     except BaseException:
         stream_lock.release()
         raise
@@ -116,7 +119,7 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
     raise AssertionError("the loop returns or raises")
 
 
-def begin_attempt(files: RunFiles, writer: LineWriter, options: Options, clock: Clock) -> int:
+def begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, clock: Clock) -> int:
     """Commit the journal, mark the attempt, and return its number."""
     index = writer.index
     if index.last_time is not None:
@@ -130,11 +133,11 @@ def begin_attempt(files: RunFiles, writer: LineWriter, options: Options, clock: 
             index.attempt_max_step = options.resume_step - 1
         return 1
     number = index.attempts[-1].number + 1
-    mark_attempt(writer, number, options.resume_step, clock)
+    mark_attempt(writer, number, options.resume_step, clock=clock)
     return number
 
 
-def mark_attempt(writer: LineWriter, number: int, from_step: int | None, clock: Clock) -> None:
+def mark_attempt(writer: LineWriter, number: int, from_step: int | None, *, clock: Clock) -> None:
     """Append the marker of a new attempt; the writer's lock is held."""
     marker = {
         "_attempt": number,
@@ -145,7 +148,7 @@ def mark_attempt(writer: LineWriter, number: int, from_step: int | None, clock: 
     writer.append_line(encode_line(marker), marker=marker)
 
 
-def mark_end(writer: LineWriter, number: int, status: str, clock: Clock) -> None:
+def mark_end(writer: LineWriter, number: int, status: str, *, clock: Clock) -> None:
     """Append the marker of an attempt's own end; the writer's lock is held."""
     marker = {"_attempt_end": number, "_status": status, "_time": clock.wall()}
     writer.append_line(encode_line(marker), marker=marker)

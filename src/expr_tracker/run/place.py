@@ -7,12 +7,14 @@ import secrets
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import NameRefusedError, OptionError
-from expr_tracker.notices import Notices
 from expr_tracker.options import root_from_environment
 from expr_tracker.store.files import StreamKey, check_name, stream_keys
+
+if TYPE_CHECKING:
+    from expr_tracker.notices import Notices
 
 __all__ = ["Place", "check_case", "resolve_place"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from expr_tracker.row import Row
-
 if TYPE_CHECKING:
+    from expr_tracker.row import Row
     from expr_tracker.run.run import Run
 
 __all__ = ["finish_report", "info"]
@@ -54,9 +53,8 @@ def loss_of(run: Run) -> dict[str, dict[str, int]]:
     """Return what was refused at a call, dropped later, or stored in another form, by kind."""
     notices = run.notices
     dropped = notices.counts("dropped")
-    store = run.__dict__.get("artifacts")  # made by the first use only
-    if store is not None and store.failure_count:
-        dropped["artifacts that could not be stored"] = store.failure_count
+    if run.artifacts_failed:
+        dropped["artifacts that could not be stored"] = run.artifacts_failed
     return {
         "refused": notices.counts("refused"),
         "dropped": dropped,
@@ -70,7 +68,9 @@ def finish_report(run: Run, *, is_quiet: bool) -> None:
     refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
     is_lost = bool(refused or dropped)
     if not is_quiet or is_lost:
-        why = ", ".join(f"{n} {kind}" for kind, n in [*loss["refused"].items(), *loss["dropped"].items()])
+        why = ", ".join(
+            f"{n} {kind}" for kind, n in [*loss["refused"].items(), *loss["dropped"].items()]
+        )
         text = (
             f"{run.project}/{run.name} ({run.files.key.label}): stored {run.writer.index.rows} "
             f"rows; refused {refused}, dropped {dropped}"

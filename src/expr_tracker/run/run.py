@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
-from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.clock import Clock, SystemClock
 from expr_tracker.errors import ForkedObjectError, OptionError, RunFinishedError
 from expr_tracker.loading import loading
-from expr_tracker.notices import Notices
 from expr_tracker.options import Options, rank_from_environment
 from expr_tracker.record.keeper import Keeper
 from expr_tracker.record.recorder import Recorder
@@ -20,30 +17,28 @@ from expr_tracker.row import Row, RowEncoder, step_from
 from expr_tracker.run.companions import Companions
 from expr_tracker.run.ending import SignalWatch, end_by_signal, status_at_exit, watch_child_exit
 from expr_tracker.run.opening import Opened, mark_attempt, mark_end, open_stream
-from expr_tracker.run.place import Place
 from expr_tracker.run.report import finish_report, info
 from expr_tracker.run.target import RunSpans
-from expr_tracker.store.documents import write_once
+from expr_tracker.run.upkeep import Upkeep
 from expr_tracker.store.files import StreamKey, check_stream
-from expr_tracker.store.journal import clear_journal, write_journal
+from expr_tracker.store.journal import clear_journal
 from expr_tracker.store.live import LiveSnapshot
 from expr_tracker.summary.mapping import Summary
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import MutableMapping
     from types import TracebackType
 
     from expr_tracker.artifacts import Artifact, ArtifactStore, StoreMode
     from expr_tracker.history import HistoryStore
+    from expr_tracker.notices import Notices
+    from expr_tracker.run.place import Place
 
 __all__ = ["Run", "open_runs"]
 
 #: How long a signal handler waits for a lock that another thread holds.
 _SIGNAL_WAIT_SECONDS: Final = 1.0
-#: Between two sidecars: a reader scans at most the rows of this time.
-_SIDECAR_SECONDS: Final = 2.0
-#: An open row younger than this is not worth a file.
-_JOURNAL_SECONDS: Final = 1.0
-
 #: The runs of this process that are open; the fork hook goes through them.
 open_runs: set[Run] = set()
 
@@ -87,9 +82,6 @@ class Run:
         self._is_closed = False
         self._history: HistoryStore | None = None
         self._artifacts: ArtifactStore | None = None
-        self._journal_of: tuple[int, int] | None = None
-        self._sidecar_at = 0.0
-        self._sidecar_size = -1
         key = StreamKey(options.stream, self.rank if options.rank_aware else 0)
         opened = open_stream(
             place, key, options, lock=self._lock, clock=self._clock, notices=notices
@@ -136,22 +128,22 @@ class Run:
 
     def _open_companions(self) -> None:
         self._summary = Summary(
-            self.files.summary, self.recorder.latest, self._encoder, self.guard
+            self.files.summary, self.recorder.latest, encoder=self._encoder, guard=self.guard
         )
         if self.options.print_to_screen:
             handle = self.options.print_handle
             self.recorder.add_sink(lambda row: handle(str(row)))
         self.companions = Companions(self, self._clock)
         self.companions.write_documents()
+        self._upkeep = Upkeep(
+            self,
+            lock=self._lock,
+            stream_lock=self._stream_lock,
+            identity=self._identity,
+            clock=self._clock,
+        )
         self._keeper = Keeper(
-            (
-                self._clock.resync,
-                self.writer.flush_if_due,
-                self._keep_spans,
-                self._keep_journal,
-                self._keep_index,
-                self._keep_places,
-            ),
+            self._upkeep.tasks,
             self.notices,
             name=f"expr-tracker-keeper-{self.files.key.label}",
         )
@@ -173,7 +165,7 @@ class Run:
                 self._signals.restore()
             if opened.writer.index.lines:
                 with self._lock:
-                    mark_end(opened.writer, opened.attempt, "failed", self._clock)
+                    mark_end(opened.writer, opened.attempt, "failed", clock=self._clock)
             opened.writer.close(self.run_row)
         finally:
             opened.lock.release()
@@ -239,32 +231,43 @@ class Run:
     @property
     def history(self) -> HistoryStore:
         """The rows of this stream, live."""
-        if self._history is None:
+        store = self._history
+        if store is None:
             with loading:
                 from expr_tracker.history import HistoryStore  # noqa: PLC0415 - only who asks pays
 
-                self._history = self._history or HistoryStore(
-                    self.files.metrics, self.snapshot, self.flush, self.options, self.guard
-                )
-        return self._history
+                store = self._history  # another thread may have made it meanwhile
+                if store is None:
+                    store = self._history = HistoryStore(
+                        self.files.metrics, self.snapshot, self.flush, self.options, self.guard
+                    )
+        return store
 
     @property
     def artifacts(self) -> ArtifactStore:
         """The project's artifacts."""
-        if self._artifacts is None:
+        store = self._artifacts
+        if store is None:
             with loading:
                 from expr_tracker.artifacts import ArtifactStore  # noqa: PLC0415 - as above
 
-                self._artifacts = self._artifacts or ArtifactStore(
-                    self.place.artifacts,
-                    self.files.artifacts,
-                    self.name,
-                    warn=self._warn_of_artifact,
-                    clock=self._clock,
-                )
-        return self._artifacts
+                store = self._artifacts
+                if store is None:
+                    store = self._artifacts = ArtifactStore(
+                        self.place.artifacts,
+                        self.files.artifacts,
+                        self.name,
+                        warn=self._warn_of_artifact,
+                        clock=self._clock,
+                    )
+        return store
 
-    def log_artifact(
+    @property
+    def artifacts_failed(self) -> int:
+        """Artifacts and lineage lines that could not be stored."""
+        return 0 if self._artifacts is None else self._artifacts.failure_count
+
+    def log_artifact(  # noqa: PLR0917 - the signature of `expr_tracker.log_artifact`
         self,
         artifact_or_path: Artifact | str | os.PathLike[str],
         name: str | None = None,
@@ -302,7 +305,7 @@ class Run:
         number = self.attempt + 1
 
         def mark() -> None:
-            mark_attempt(self.writer, number, wanted, self._clock)
+            mark_attempt(self.writer, number, wanted, clock=self._clock)
             self.attempt = number
 
         self.recorder.begin_attempt(wanted, mark)
@@ -383,57 +386,6 @@ class Run:
     def _warn_of_artifact(self, key: str, text: str) -> None:
         self.notices.once(("artifact", key), text)
 
-    # -- the keeper's rounds ---------------------------------------------------------------------------
-
-    def _keep_spans(self) -> None:
-        if self.spans.writer is not None:
-            self.spans.writer.flush_if_due()
-
-    def _keep_journal(self, *, at_once: bool = False) -> None:
-        with self._lock:
-            row = self.recorder.open_row()
-            size, ordinal = self.writer.index.size, self.writer.index.lines
-            is_behind = bool(self.writer.pending_bytes)
-        if row is None or is_behind:
-            return
-        if not at_once and self._clock.wall() - row["_time"] < _JOURNAL_SECONDS:
-            return
-        mark = (size, hash(str(row)))
-        if mark == self._journal_of:
-            return
-        try:
-            write_journal(self.files.journal, row, ordinal=ordinal, data_size=size)
-            self._journal_of = mark
-        except OSError:
-            self.notices.count("degraded", "journals that could not be written")
-
-    def _keep_index(self) -> None:
-        now = self._clock.monotonic()
-        size = self.writer.index.size
-        if now - self._sidecar_at >= _SIDECAR_SECONDS and size != self._sidecar_size:
-            self._sidecar_at, self._sidecar_size = now, size
-            self.writer.save_index(self.run_row)
-
-    def _keep_places(self) -> None:
-        self.writer.check_place()
-        if self.spans.writer is not None:
-            self.spans.writer.check_place()
-        if self._is_closed or self.writer.failure is not None:
-            return
-        label = self.files.key.label
-        state = self._stream_lock.keep_place(label)
-        if state == "remade":
-            # Whoever removed the lock removed the directory: what is written once goes with it.
-            write_once(self.files.identity, self._identity)
-            self.companions.write_documents()
-        elif state == "taken":
-            self.notices.count("degraded", "streams with a second writer")
-            self.notices.once(
-                "second writer",
-                f"{self.files.lock} had been removed and another process now writes {label!r} too: "
-                "end one of the two, or the steps of both stay mixed.",
-            )
-
     # -- the end -----------------------------------------------------------------------------------------
 
     def finish(self, exit_code: int | None = None, quiet: bool | None = None) -> None:  # noqa: FBT001
@@ -492,10 +444,11 @@ class Run:
             self._status = status
         self._end(self._status)
         is_stopped = self._keeper.stop(self.options.finish_timeout)
-        if not is_stopped:
+        if is_stopped:
+            with contextlib.suppress(OSError):  # whoever closes the files says what is wrong there
+                self._upkeep.keep_places()
+        else:
             self.notices.say(f"The thread {self._keeper.name} is stuck; the run ends without it.")
-        with contextlib.suppress(OSError):  # whoever closes the files says what is wrong there
-            self._keep_places()
         self._close_files()
         self._signals.restore()
         self._unwatch_child()
@@ -511,7 +464,7 @@ class Run:
         """Put the status behind the last row and take no more."""
         with self._lock:
             if not self.recorder.has_ended:
-                mark_end(self.writer, self.attempt, status, self._clock)
+                mark_end(self.writer, self.attempt, status, clock=self._clock)
             self.recorder.end("finished")
 
     def _close_files(self) -> None:
@@ -572,7 +525,7 @@ class Run:
 
         def save(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
             if is_free and self._status is None:
-                self._keep_journal(at_once=True)
+                self._upkeep.keep_journal(at_once=True)
                 self.flush()
                 self._save_summary()
 
@@ -590,5 +543,3 @@ class Run:
         self._signals.restore()
         if hasattr(self, "companions"):
             self.companions.abandon_in_child()
-
-

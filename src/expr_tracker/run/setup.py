@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.notices import Notices
@@ -14,10 +12,14 @@ from expr_tracker.row import RowEncoder
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
 __all__ = ["open_run"]
 
 
-def open_run(
+def open_run(  # noqa: PLR0913 - what `init` takes
     project: str,
     name: str | None,
     *,
@@ -54,7 +56,9 @@ def open_run(
 def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Notices) -> None:
     """Warn of mirrors and rules that were asked for: this version writes the local log only."""
     wanted = backends_from_environment() if backends is None else backends
-    listed: Iterable[Any] = (wanted,) if isinstance(wanted, str) or not _is_iterable(wanted) else wanted
+    listed: Iterable[Any] = (
+        (wanted,) if isinstance(wanted, str) or not _is_iterable(wanted) else wanted
+    )
     names = [item if isinstance(item, str) else type(item).__name__ for item in listed]
     missing = [name for name in names if name != "jsonl"]
     if missing:
@@ -63,7 +67,9 @@ def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Noti
             "directory only."
         )
     if any(alerts):
-        notices.say("alert rules: this version does not evaluate them; the run is logged all the same.")
+        notices.say(
+            "alert rules: this version does not evaluate them; the run is logged all the same."
+        )
 
 
 def _is_iterable(value: Any) -> bool:

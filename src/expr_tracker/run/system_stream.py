@@ -47,7 +47,7 @@ class SystemStream:
             self._stream_lock.release()
             raise
         with self._lock:
-            self._attempt = begin_attempt(files, self._writer, options, clock)
+            self._attempt = begin_attempt(files, self._writer, options, clock=clock)
         self._recorder = Recorder(
             self._writer,
             options,
@@ -68,7 +68,7 @@ class SystemStream:
     def close(self, status: str) -> None:
         """Mark the end, write what waits and let go of the stream."""
         with self._lock:
-            mark_end(self._writer, self._attempt, status, self._clock)
+            mark_end(self._writer, self._attempt, status, clock=self._clock)
             self._recorder.end("finished")
         self._writer.close(self._run.run_row)
         self._stream_lock.release()

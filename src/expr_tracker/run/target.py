@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from expr_tracker.clock import Clock
-from expr_tracker.notices import Notices
-from expr_tracker.options import Options
-from expr_tracker.record.recorder import Recorder
-from expr_tracker.row import Row, RowEncoder
 from expr_tracker.store.writer import LineWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from expr_tracker.clock import Clock
+    from expr_tracker.notices import Notices
+    from expr_tracker.options import Options
+    from expr_tracker.record.recorder import Recorder
+    from expr_tracker.row import Row, RowEncoder
 
 __all__ = ["RunSpans"]
 

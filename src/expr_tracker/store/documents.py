@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["read_document", "write_document", "write_once"]
 

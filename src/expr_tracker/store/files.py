@@ -26,10 +26,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import NameRefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["RunFiles", "StreamKey", "check_name", "check_stream", "stream_keys"]
 
@@ -125,7 +127,7 @@ def _broken_rule(name: str) -> str | None:  # noqa: PLR0911 - one line per rule
     if name[-1] in ". " or name[0] == " ":
         return "it cannot begin with a space or end with a space or a dot"
     if any(character in '<>:"|?*' for character in name):
-        return "the characters < > : \" | ? * cannot be in it (Windows refuses them)"
+        return 'the characters < > : " | ? * cannot be in it (Windows refuses them)'
     if name.split(".", 1)[0].lower() in _DEVICES:
         return "Windows keeps that name for a device"
     if len(name.encode("utf-8")) > _NAME_BYTES_MAX:

@@ -20,16 +20,19 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.row import Row
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.lines import decode_line, encode_finite
-from expr_tracker.store.reader import LineFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from expr_tracker.row import Row
+    from expr_tracker.store.reader import LineFile
 
 __all__ = ["Attempt", "Block", "StreamIndex", "load_index"]
 
@@ -129,11 +132,18 @@ class StreamIndex:
         if highest is None or step > highest:
             self.attempt_max_step = step
         self.last_step = step
-        if step < self._low:
+        if step < self._low:  # noqa: PLR1730 - min() would be a call
             self._low = step
-        if step > self._high:
+        if step > self._high:  # noqa: PLR1730 - as above
             self._high = step
         self.rows += 1
+        self.size += size
+        self.lines += 1
+        if self.lines - self._block_first >= self._block_lines:
+            self._close_block()
+
+    def note_line(self, size: int) -> None:
+        """Take in one appended line of ``size`` bytes that says nothing about steps or attempts."""
         self.size += size
         self.lines += 1
         if self.lines - self._block_first >= self._block_lines:
@@ -142,10 +152,7 @@ class StreamIndex:
     def note_marker(self, marker: Row, size: int) -> None:
         """Take in one appended line that is no metric row."""
         self._take_marker(marker, self.size)
-        self.size += size
-        self.lines += 1
-        if self.lines - self._block_first >= self._block_lines:
-            self._close_block()
+        self.note_line(size)
 
     def _take_marker(self, marker: Row, offset: int) -> None:
         number, time = marker.get("_attempt"), marker.get("_time")
@@ -155,9 +162,7 @@ class StreamIndex:
             pid = marker.get("_pid")
             from_step = from_step if isinstance(from_step, int) else None
             self.attempts.append(
-                Attempt(
-                    number, from_step, offset, seconds, pid if isinstance(pid, int) else None
-                )
+                Attempt(number, from_step, offset, seconds, pid if isinstance(pid, int) else None)
             )
             if from_step is not None:
                 self.attempt_max_step = from_step - 1
@@ -229,14 +234,11 @@ class StreamIndex:
     def scan(self, file: LineFile, start: int | None = None) -> None:
         """Take in the lines of ``file`` from ``start`` (by default: from where the index ends)."""
         at = self.size if start is None else start
-        for offset, chunk in file.chunks(at):
-            position = offset
+        for _, chunk in file.chunks(at):
             for line in chunk[:-1].split(b"\n"):
-                size = len(line) + 1
-                self._scan_line(line, size, position)
-                position += size
+                self._scan_line(line, len(line) + 1)
 
-    def _scan_line(self, line: bytes, size: int, offset: int) -> None:
+    def _scan_line(self, line: bytes, size: int) -> None:
         match = _STEP.match(line)
         # A line that begins well may still be damaged behind: its step is then in the zone for
         # nothing, which costs a look, never a row.

@@ -8,10 +8,13 @@ no live writer; a resume commits it as a row.
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 from expr_tracker.store.documents import read_document, write_document
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["clear_journal", "read_journal", "write_journal"]
 

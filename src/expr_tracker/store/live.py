@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from expr_tracker.row import Row
-from expr_tracker.store.index import StreamIndex
+if TYPE_CHECKING:
+    from expr_tracker.row import Row
+    from expr_tracker.store.index import StreamIndex
 
 __all__ = ["LiveSnapshot"]
 

@@ -11,16 +11,19 @@ import json
 import os
 import socket
 import time
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.store.place import is_same_file
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+fcntl: Any
 try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows has no flock; the caller warns once
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 __all__ = ["StreamLock", "is_locked"]
 

@@ -6,16 +6,20 @@ import contextlib
 import itertools
 import math
 import os
-from pathlib import Path
-from typing import Final
+import tempfile
+from typing import TYPE_CHECKING, Final
 
-from expr_tracker.notices import Notices
 from expr_tracker.store.files import parts_of, torn_of
 from expr_tracker.store.index import StreamIndex, load_index
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.reader import LineFile, part_paths
 
-__all__ = ["is_same_file", "open_for_append", "prepare", "put_back", "set_part_aside"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from expr_tracker.notices import Notices
+
+__all__ = ["is_same_file", "open_for_append", "prepare", "put_back", "rescue", "set_part_aside"]
 
 #: More of a torn tail is no row: it is a block that the file system filled after a power loss.
 _TORN_BYTES_KEPT: Final = 1 << 20
@@ -53,7 +57,7 @@ def prepare(path: Path, notices: Notices) -> StreamIndex:
     with file:
         if file.torn_bytes:
             tail = file.read(file.size, file.size + file.torn_bytes)
-            _repair_tail(path, file.size - file.live_start, tail, notices)
+            _repair_tail(path, file.size - file.live_start, tail, notices=notices)
             if decode_line(tail) is not None:
                 with LineFile(path) as repaired:
                     return _index_of(repaired)
@@ -76,7 +80,7 @@ def _newest_time(file: LineFile) -> float | None:
     return None
 
 
-def _repair_tail(path: Path, size: int, tail: bytes, notices: Notices) -> None:
+def _repair_tail(path: Path, size: int, tail: bytes, *, notices: Notices) -> None:
     fd = open_for_append(path)
     try:
         if decode_line(tail) is not None:
@@ -205,3 +209,21 @@ def _write_fully(fd: int, piece: bytes) -> None:
     view = memoryview(piece)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def rescue(path: Path, lines: list[bytes], reason: str) -> str:
+    """Write lines that ``path`` does not take into the temporary folder; say where they are.
+
+    Args:
+        path: the file they belong to.
+        lines: the lines, their ends included.
+        reason: why they could not be written.
+    """
+    what = f"{len(lines)} rows could not be written to {path} ({reason})"
+    try:
+        fd, name = tempfile.mkstemp(prefix=f"expr-tracker-{path.stem}-", suffix=".jsonl")
+        with os.fdopen(fd, "wb") as file:
+            file.writelines(lines)
+    except OSError as error:
+        return f"{what}, nor to the temporary folder ({error.strerror}): they are lost."
+    return f"{what}. They are in {name}; append that file to it once there is room."

@@ -23,30 +23,28 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from expr_tracker.clock import Clock
-from expr_tracker.notices import Notices
-from expr_tracker.options import Options
 from expr_tracker.row import Row
 from expr_tracker.store.index import StreamIndex, save_index
 from expr_tracker.store.lines import encode_finite, encode_line
-from expr_tracker.store.place import is_same_file, open_for_append, prepare, put_back, set_part_aside
+from expr_tracker.store.live_file import LiveFile
+from expr_tracker.store.pace import SLOW_SECONDS, Pace
+from expr_tracker.store.place import prepare, rescue
 from expr_tracker.store.reader import LineFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from expr_tracker.clock import Clock
+    from expr_tracker.notices import Notices
+    from expr_tracker.options import Options
 
 __all__ = ["LineWriter"]
 
-#: An append slower than this at the median turns buffering on; see `_weigh_writes`.
-_SLOW_SECONDS: Final = 1e-3
-#: ... and below this at the median turns it off again.
-_QUICK_SECONDS: Final = 3e-4
-#: Writes that a median is taken over.
-_WRITES_WEIGHED: Final = 64
 #: Pause after a failed write: a full disk is not asked more than once a second.
 _RETRY_SECONDS: Final = 1.0
 #: Bytes handed over in one write of a flush.
@@ -97,20 +95,15 @@ class LineWriter:
         self._notices = notices
         self._write = write
         self.index: StreamIndex = prepare(path, notices)
-        self._fd = open_for_append(path)
+        self._file = LiveFile(path, options, notices=notices, write=write)
         self._line_bytes_max = options.max_record_bytes or (1 << 62)
-        self._rotate_bytes = options.max_file_bytes
-        self._live_start = 0
-        if self._rotate_bytes is not None:
-            with LineFile(path) as file:
-                self._live_start = file.live_start
-        self._fsync = options.durability == "fsync"
-        self._buffers = options.durability == "buffered"
-        self._direct = not self._buffers
+        self._rotates = options.max_file_bytes is not None
+        self._pace = Pace(options, clock.monotonic())
+        self._fsync = self._pace.syncs
+        self._direct = not self._pace.buffers
         self._pending: deque[_Item] = deque()
         self._pending_bytes = 0
         self._oldest_pending: float | None = None
-        self._newest_append = clock.monotonic()
         self._intent: _Item | None = None
         self._intent_start = 0
         self._taken: Row | None = None
@@ -118,13 +111,8 @@ class LineWriter:
         self._batch: list[_Item] | None = None
         self._batch_start = 0
         self._flusher: int | None = None
-        self._is_rotating = False
         self._failure: str | None = None
         self._retry_at = 0.0
-        self._slow_writes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
-        self._flushes = 0
-        self._quick_flushes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
-        self._is_slow = False
         self._is_closed = False
         self._checked_size = self.index.size
 
@@ -150,13 +138,13 @@ class LineWriter:
             self._refuse(size)
             return False
         item = (line, step, None, row)
-        if not self._direct or self._rotate_bytes is not None or self._intent is not None:
+        if not self._direct or self._rotates or self._intent is not None:
             return self._append_slowly(item)
         began = self._monotonic()
         self._intent_start = self.index.size
         self._intent = item
         try:
-            written = self._write(self._fd, line)
+            written = self._write(self._file.fd, line)
         except OSError as error:
             self._queue_after_failure(item, error)
             return True
@@ -170,25 +158,27 @@ class LineWriter:
         self._taken = row
         self._intent = None
         if self._fsync:
-            self._sync()
-        if self._monotonic() - began > _SLOW_SECONDS:
-            self._note_slow_write()
+            self._file.sync()
+        if self._monotonic() - began > SLOW_SECONDS:
+            self._note_slow_append()
         return True
 
-    def append_line(self, line: bytes, *, step: int | None = None, marker: Row | None = None) -> None:
+    def append_line(
+        self, line: bytes, *, step: int | None = None, marker: Row | None = None
+    ) -> None:
         """Append one encoded line, its end included: a span, a console line or a marker."""
         size = len(line)
         if size > self._line_bytes_max:
             self._refuse(size)
             return
         item = (line, step, marker, None)
-        if not self._direct or self._rotate_bytes is not None or self._intent is not None:
+        if not self._direct or self._rotates or self._intent is not None:
             self._append_slowly(item)
             return
         self._intent_start = self.index.size
         self._intent = item
         try:
-            written = self._write(self._fd, line)
+            written = self._write(self._file.fd, line)
         except OSError as error:
             self._queue_after_failure(item, error)
             return
@@ -200,7 +190,7 @@ class LineWriter:
         self._note(item)
         self._intent = None
         if self._fsync:
-            self._sync()
+            self._file.sync()
 
     def has_taken(self, row: Row) -> bool:
         """Say whether ``row`` was taken, also when `append_row` was left by an exception."""
@@ -218,9 +208,14 @@ class LineWriter:
             self._oldest_pending = now
         if self._failure is not None:
             self._drop_oldest_over_limit()
-        elif self._must_write(now):
+        elif self._pace.must_write(
+            now,
+            len(self._pending),
+            is_first=self.index.lines == 0,
+            is_full=self._is_over_limit(),
+        ):
             self._flush_here()
-        self._newest_append = now
+        self._pace.newest_append = now
         return True
 
     def _queue(self, item: _Item) -> None:
@@ -231,22 +226,6 @@ class LineWriter:
         self._taken = item[3]
         self._pending_bytes += size
         self._pending.append(item)
-
-    def _must_write(self, now: float) -> bool:
-        """Say whether the caller itself writes what is pending, by the buffering rules."""
-        if not self._buffers:
-            return True
-        if self._is_slow:
-            return self._is_over_limit()
-        options = self._options
-        if options.buffer_size is not None and len(self._pending) >= options.buffer_size:
-            return True
-        gap = now - self._newest_append
-        if self.index.lines == 0 or (
-            options.buffer_interval is not None and gap >= options.buffer_interval
-        ):
-            return True
-        return self._is_over_limit()
 
     def _is_over_limit(self) -> bool:
         records, size = self._options.max_pending_records, self._options.max_pending_bytes
@@ -280,7 +259,9 @@ class LineWriter:
 
     def _note(self, item: _Item) -> None:
         line, step, marker, _ = item
-        if step is None:
+        if step is None and marker is None:
+            self.index.note_line(len(line))
+        elif step is None:
             self.index.note_marker(marker or {}, len(line))
         else:
             self.index.note_row(step, len(line))
@@ -317,23 +298,22 @@ class LineWriter:
         if self._failure is not None:
             self._notices.say(f"{self.path} can be written again; every waiting row is in it.")
             self._failure = None
-        self._direct = not self._buffers
+        self._direct = not self._pace.buffers
 
     def _settle(self) -> None:
         """Account for a write that an exception or an error left unfinished."""
-        if self._is_rotating:
-            self._settle_rotation()
+        if self._file.is_rotating:
+            self._file.settle_rotation(self.index.size)
         if self._intent is None and (self._batch is None or self._flusher is not None):
             return
         try:
-            size = os.fstat(self._fd).st_size
+            end = self._file.end()
         except OSError:
             return
-        live_start = self._live_start
         if self._intent is not None:
-            self._settle_intent(self._intent, size + live_start)
+            self._settle_intent(self._intent, end)
         elif self._batch is not None:
-            self._settle_batch(self._batch, size + live_start)
+            self._settle_batch(self._batch, end)
 
     def _settle_intent(self, item: _Item, actual: int) -> None:
         start = self._intent_start
@@ -375,17 +355,10 @@ class LineWriter:
         self._oldest_pending = self._clock.monotonic() if self._pending else None
 
     def _cut_back(self, size: int) -> None:
-        """Remove a part of a line; where that is impossible, end it so that the next one is whole."""
-        try:
-            os.ftruncate(self._fd, size - self._live_start)
-        except OSError:
-            try:
-                rest = os.fstat(self._fd).st_size + self._live_start - size
-                if self._write(self._fd, b"\n") == 1:
-                    self.index.unreadable += 1
-                    self.index.note_marker({}, rest + 1)
-            except OSError:
-                self._notices.count("degraded", f"torn lines in {self.path.name}")
+        rest = self._file.cut_back(size)
+        if rest:
+            self.index.unreadable += 1
+            self.index.note_marker({}, rest)
 
     # -- writing what waits ----------------------------------------------------------------------
 
@@ -428,14 +401,8 @@ class LineWriter:
         with self._lock:
             if not self._pending and self._failure is None:
                 return
-            limit = self._options.max_buffer_seconds
             waited = self._clock.monotonic() - (self._oldest_pending or 0.0)
-            is_due = (
-                self._failure is not None
-                or self._is_slow
-                or not self._buffers
-                or (limit is not None and waited >= limit)
-            )
+            is_due = self._failure is not None or self._pace.is_due(waited)
         if is_due:
             self.flush(at_once=False)
 
@@ -460,9 +427,10 @@ class LineWriter:
 
     def _begin_batch(self) -> bytes:
         room = _BATCH_BYTES_MAX
-        if self._rotate_bytes is not None:
-            self._rotate_before(len(self._pending[0][0]))
-            room = min(room, self._rotate_bytes - (self.index.size - self._live_start))
+        if self._file.limit is not None:
+            end = self.index.size
+            self._file.rotate_before(len(self._pending[0][0]), end)
+            room = min(room, self._file.limit - (end - self._file.start))
         batch: list[_Item] = []
         size = 0
         for item in self._pending:
@@ -491,92 +459,30 @@ class LineWriter:
         """Write ``data``; what a failure left in the file is found by `_settle`."""
         try:
             while data:
-                written = self._write(self._fd, data)
+                written = self._write(self._file.fd, data)
                 if written <= 0:
                     return OSError(errno.EIO, os.strerror(errno.EIO))
                 data = data[written:]
         except OSError as error:
             return error
         if self._fsync:
-            self._sync()
+            self._file.sync()
         return None
 
-    def _sync(self) -> None:
-        try:
-            os.fdatasync(self._fd)
-        except OSError as error:
-            self._notices.count("degraded", f"writes of {self.path.name} that fsync failed on")
-            self._notices.once(
-                ("sync", self.path),
-                f"{self.path}: fsync failed ({error.strerror}). Its rows are with the operating "
-                "system, but a power loss may take them.",
-            )
-
-    def _note_slow_write(self) -> None:
-        """Turn buffering on when more than half of the last writes were slow: their median is."""
-        slow = self._slow_writes
-        slow.append(self.index.lines)
-        if self._options.durability is not None or len(slow) <= _WRITES_WEIGHED // 2:
-            return
-        if slow[-1] - slow[0] >= _WRITES_WEIGHED:
-            return
-        slow.clear()
-        self._is_slow = self._buffers = True
-        self._direct = False
-        self._notices.say(
-            f"Appending to {self.path} takes more than {_SLOW_SECONDS * 1e3:g} ms (a slow file "
-            "system, or threads that hold the interpreter): rows are now buffered for up to "
-            f"{self._options.max_buffer_seconds} s. durability='process' keeps every row durable "
-            "at that price; durability='buffered' says it is meant."
-        )
+    def _note_slow_append(self) -> None:
+        text = self._pace.note_slow_append(self.index.lines)
+        if text is not None:
+            self._direct = False
+            self._notices.say(f"Appending to {self.path} {text}")
 
     def _weigh_flush(self, seconds: float) -> None:
-        """Turn buffering off again when more than half of the last flushes were quick."""
-        if not self._is_slow:
-            return
-        self._flushes += 1
-        quick = self._quick_flushes
-        if seconds < _QUICK_SECONDS:
-            quick.append(self._flushes)
-        if len(quick) <= _WRITES_WEIGHED // 2 or quick[-1] - quick[0] >= _WRITES_WEIGHED:
-            return
-        quick.clear()
-        self._is_slow = self._buffers = False
-        self._direct = not self._pending and self._failure is None
-        self._notices.say(f"Appending to {self.path} is quick again: rows are durable at once.")
+        if self._pace.note_flush(seconds):
+            self._direct = not self._pending and self._failure is None
+            self._notices.say(
+                f"Appending to {self.path} is quick again: rows are durable at once."
+            )
 
     # -- the file's place ------------------------------------------------------------------------
-
-    def _rotate_before(self, size: int) -> None:
-        limit = self._rotate_bytes
-        live = self.index.size - self._live_start
-        if limit is None or live == 0 or live + size <= limit:
-            return
-        self._is_rotating = True
-        try:
-            fd = set_part_aside(self.path)
-        except OSError as error:
-            self._is_rotating = False
-            self._notices.once(
-                ("rotation", self.path), f"{self.path} could not be set aside: {error}; it grows on."
-            )
-            return
-        old, self._fd = self._fd, fd
-        self._live_start = self.index.size
-        self._is_rotating = False
-        os.close(old)
-
-    def _settle_rotation(self) -> None:
-        """Finish a rotation that an exception left: the file at the path is the live one."""
-        try:
-            if not is_same_file(self._fd, self.path):
-                fd = open_for_append(self.path)
-                old, self._fd = self._fd, fd
-                self._live_start = self.index.size
-                os.close(old)
-        except OSError:
-            return
-        self._is_rotating = False
 
     def check_place(self) -> None:
         """Put the file back where someone removed it, and notice where someone changed it."""
@@ -585,13 +491,10 @@ class LineWriter:
                 return
             self._settle()
             try:
-                if is_same_file(self._fd, self.path):
+                if self._file.is_in_place():
                     self._check_size()
                     return
-                fd = put_back(self._fd, self.path, max(0, self._checked_size - self._live_start))
-                # No call before it: what is put back is put back once.
-                old, self._fd = self._fd, fd
-                os.close(old)
+                self._file.put_back(self._checked_size)
                 self._notices.say(
                     f"{self.path} had been moved, removed or replaced while it was written; what "
                     "was missing has been put back and the run goes on there."
@@ -601,7 +504,7 @@ class LineWriter:
                 self._fail(error)
 
     def _check_size(self) -> None:
-        size = os.fstat(self._fd).st_size + self._live_start
+        size = self._file.end()
         if size != self.index.size:
             self._notices.say(
                 f"{self.path} was changed by another program (it has {size} bytes, "
@@ -615,7 +518,7 @@ class LineWriter:
         index = StreamIndex()
         with LineFile(self.path) as file:
             index.scan(file)
-            self._live_start = file.live_start
+            self._file.start = file.live_start
             torn = file.torn_bytes
         self.index = index
         if torn:
@@ -637,7 +540,7 @@ class LineWriter:
     @property
     def durability(self) -> str:
         """What a row that was just taken survives: ``process``, ``fsync`` or ``buffered``."""
-        if self._failure is not None or self._buffers:
+        if self._failure is not None or self._pace.buffers:
             return "buffered"
         return "fsync" if self._fsync else "process"
 
@@ -675,14 +578,17 @@ class LineWriter:
                 self._settle()
                 lost = list(self._pending)
                 if lost:
-                    self._rescue(lost)
+                    self._notices.count(
+                        "dropped", f"rows not written to {self.path.name}", len(lost)
+                    )
+                    reason = self._failure or "another thread hangs in a write"
+                    lines = [item[0] for item in lost]
+                    self._notices.say(rescue(self.path, lines, reason))
                 self._is_closed = True
                 self._direct = False
                 self._pending.clear()
                 self._pending_bytes = 0
-                fd, self._fd = self._fd, -1
-                if fd >= 0:
-                    os.close(fd)
+                self._file.close()
         finally:
             if is_free:
                 self._io.release()
@@ -699,31 +605,11 @@ class LineWriter:
         if self._flusher == threading.get_ident():
             self._flusher = None
 
-    def _rescue(self, lost: list[_Item]) -> None:
-        kind = f"rows not written to {self.path.name}"
-        self._notices.count("dropped", kind, len(lost))
-        try:
-            fd, name = tempfile.mkstemp(prefix=f"expr-tracker-{self.path.stem}-", suffix=".jsonl")
-            with os.fdopen(fd, "wb") as file:
-                file.writelines(item[0] for item in lost)
-        except OSError as error:
-            self._notices.say(
-                f"{len(lost)} rows could not be written to {self.path} ({self._failure}), nor to "
-                f"the temporary folder ({error.strerror}): they are lost."
-            )
-            return
-        self._notices.say(
-            f"{len(lost)} rows could not be written to {self.path} ({self._failure}). They are in "
-            f"{name}; append that file to it once there is room."
-        )
-
     def abandon_in_child(self) -> None:
         """Close the inherited descriptor after a fork, touching no lock and writing nothing."""
-        fd, self._fd = self._fd, -1
         self._is_closed = True
         self._direct = False
-        if fd >= 0:
-            os.close(fd)
+        self._file.close()
 
 
 def _release_all(lock: threading.RLock) -> None:

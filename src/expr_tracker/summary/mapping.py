@@ -10,11 +10,13 @@ nothing is pinned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.row import META_NAMES, Row, RowEncoder
 from expr_tracker.store.documents import read_document, write_document
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Summary"]
 
@@ -32,7 +34,7 @@ class Summary(MutableMapping[str, Any]):
     """
 
     def __init__(
-        self, path: Path, latest: Row, encoder: RowEncoder, guard: Callable[[], None]
+        self, path: Path, latest: Row, *, encoder: RowEncoder, guard: Callable[[], None]
     ) -> None:
         self._path = path
         self._latest = latest

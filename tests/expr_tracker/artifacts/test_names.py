@@ -50,7 +50,7 @@ def test_ordinary_names_are_taken(name: str) -> None:
 @pytest.mark.parametrize(
     ("alias", "rule"),
     [
-                ("Latest", "highest version"),
+        ("Latest", "highest version"),
         ("v7", "always mean that version"),
         ("V12345678901234567890", "always mean that version"),
         ("a:b", "':' separates"),

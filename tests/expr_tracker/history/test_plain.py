@@ -81,7 +81,9 @@ def test_what_is_not_plain_takes_the_long_way(tmp_path: Path, rows: list[dict[st
     assert short_way(written(tmp_path, rows)) is None
 
 
-@pytest.mark.parametrize("damage", [b'{"_step": 1', b"\0\0\0\n", b"garbage\n", b'{"a":1}{"a":2}\n'])
+@pytest.mark.parametrize(
+    "damage", [b'{"_step": 1', b"\0\0\0\n", b"garbage\n", b'{"a":1}{"a":2}\n']
+)
 def test_damage_takes_the_long_way_and_loses_no_row(tmp_path: Path, damage: bytes) -> None:
     run = written(tmp_path, ROWS[:300], damage + b"\n" + b"".join(map(encode_line, ROWS[300:])))
     assert short_way(run) is None

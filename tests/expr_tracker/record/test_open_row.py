@@ -16,7 +16,7 @@ def metered(name: str, *measured: tuple[Any, float]) -> Any:
     """Return what a plugin metric shows after ``(value, duration)`` pairs of one path."""
     row = OpenRow(0, 0.0)
     for value, duration_ms in measured:
-        row.add_meter(name, "p", value, duration_ms)
+        row.add_meter(name, "p", value, duration_ms=duration_ms)
     return row.values[f"{name}/p"]
 
 
@@ -72,6 +72,7 @@ def test_a_zero_duration_does_not_count_beside_a_positive_one_and_alone_the_late
     name: str,
 ) -> None:
     assert metered(name, (40.0, 2.0), (99.0, 0.0)) == 40.0
+    assert metered(name, (40.0, 2.0), (math.inf, 0.0)) == 40.0
     assert metered(name, (99.0, 0.0), (40.0, 2.0)) == 40.0
     assert metered(name, (10.0, 0.0), (20.0, 0.0)) == 20.0
     assert metered(name, (10.0, 0.0), (20.0, 2.0), (40.0, 2.0)) == 30.0
@@ -93,10 +94,10 @@ def test_what_is_no_number_replaces_and_begins_anew(name: str) -> None:
 @pytest.mark.parametrize("name", ["gpu_mem_peak_mb", "cpu_percent", "cpu_time_ms"])
 def test_a_plain_log_of_the_same_name_overwrites_and_begins_anew(name: str) -> None:
     row = OpenRow(0, 0.0)
-    row.add_meter(name, "p", 80.0, 1.0)
+    row.add_meter(name, "p", 80.0, duration_ms=1.0)
     row.merge({f"{name}/p": 10.0})
     assert row.values[f"{name}/p"] == 10.0
-    row.add_meter(name, "p", 20.0, 1.0)
+    row.add_meter(name, "p", 20.0, duration_ms=1.0)
     assert row.values[f"{name}/p"] == 20.0
 
 

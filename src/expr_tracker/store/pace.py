@@ -1,0 +1,104 @@
+"""When a writer buffers: by choice, by the buffering rules, or because the file system is slow.
+
+The pace knows durations and counts, no file: the writer asks it and does what it says.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from expr_tracker.options import Options
+
+__all__ = ["SLOW_SECONDS", "Pace"]
+
+#: An append slower than this at the median turns buffering on.
+SLOW_SECONDS: Final = 1e-3
+#: ... and a flush quicker than this at the median turns it off again.
+_QUICK_SECONDS: Final = 3e-4
+#: Writes that a median is taken over: more than half of so many in a row decide.
+_WRITES_WEIGHED: Final = 64
+
+
+class Pace:
+    """How one line file is written.
+
+    Attributes:
+        buffers: whether rows wait for a flush instead of being written at once.
+        is_slow: whether they do because appends were slow.
+        syncs: whether every write is followed by an fsync.
+    """
+
+    def __init__(self, options: Options, now: float) -> None:
+        self._options = options
+        self._is_chosen = options.durability is not None
+        self.buffers = options.durability == "buffered"
+        self.is_slow = False
+        self.syncs = options.durability == "fsync"
+        self.newest_append = now
+        self._slow_writes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
+        self._flushes = 0
+        self._quick_flushes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
+
+    def must_write(self, now: float, count: int, *, is_first: bool, is_full: bool) -> bool:
+        """Say whether the caller itself writes what waits, after its own row joined it.
+
+        Args:
+            now: monotonic seconds.
+            count: lines that wait.
+            is_first: the file is empty.
+            is_full: the limits of what may wait are reached.
+        """
+        if not self.buffers or is_full:
+            return True
+        if self.is_slow:
+            return False
+        options = self._options
+        if options.buffer_size is not None and count >= options.buffer_size:
+            return True
+        gap = now - self.newest_append
+        return is_first or (options.buffer_interval is not None and gap >= options.buffer_interval)
+
+    def is_due(self, waited_seconds: float) -> bool:
+        """Say whether what has waited so long must be written now, whoever does it."""
+        limit = self._options.max_buffer_seconds
+        return not self.buffers or self.is_slow or (limit is not None and waited_seconds >= limit)
+
+    def note_slow_append(self, ordinal: int) -> str | None:
+        """Take in that append number ``ordinal`` was slow; turn buffering on if most are.
+
+        Returns:
+            What is to be said of it, the first time.
+        """
+        slow = self._slow_writes
+        slow.append(ordinal)
+        if self._is_chosen or not _is_most(slow):
+            return None
+        slow.clear()
+        self.is_slow = self.buffers = True
+        return (
+            f"takes more than {SLOW_SECONDS * 1e3:g} ms (a slow file system, or threads that hold "
+            "the interpreter): rows are now buffered for up to "
+            f"{self._options.max_buffer_seconds} s. durability='process' keeps every row durable "
+            "at that price; durability='buffered' says it is meant."
+        )
+
+    def note_flush(self, seconds: float) -> bool:
+        """Take in a flush; turn buffering off again, and say so, if most are quick."""
+        if not self.is_slow:
+            return False
+        self._flushes += 1
+        quick = self._quick_flushes
+        if seconds < _QUICK_SECONDS:
+            quick.append(self._flushes)
+        if not _is_most(quick):
+            return False
+        quick.clear()
+        self.is_slow = self.buffers = False
+        return True
+
+
+def _is_most(ordinals: deque[int]) -> bool:
+    """Say whether more than half of the last writes are among ``ordinals``: the median is."""
+    return len(ordinals) > _WRITES_WEIGHED // 2 and ordinals[-1] - ordinals[0] < _WRITES_WEIGHED
