@@ -325,7 +325,7 @@ def plot(spans: list[dict[str, Any]], depths: list[Depth], output: Path) -> None
         times.append(change.moment_us / 1e6)
         totals.append(sum(depth))
     queue.step(times, totals, where="post")
-    queue.set_ylabel("batches in the queue")
+    queue.set_ylabel("batches queued")
     queue.set_xlabel("seconds")
     figure.savefig(output)
     plt.close(figure)
