@@ -30,7 +30,7 @@ from tooling.locks import lock
 from tooling.tests import run_tests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 def written_since(started: float, folder: Path) -> list[Path]:
@@ -47,7 +47,8 @@ def command_demo(_options: argparse.Namespace, _rest: list[str]) -> int:
     started = time.time()
     pipeline = ["examples/multiprocess_pipeline.py", "--dir", "runs"]
     pipeline += ["--trace", "runs/pipeline-trace.json", "--plot", "runs/pipeline.png"]
-    for example in (pipeline, ["examples/train_digits.py"]):
+    digits = ["examples/train_digits.py", "--dir", "runs", "--plot", "runs/digits.png"]
+    for example in (pipeline, digits):
         say(" ".join(example))
         code = run([python, *example])
         if code != 0:
@@ -58,30 +59,40 @@ def command_demo(_options: argparse.Namespace, _rest: list[str]) -> int:
 
 def show_written(written: Sequence[Path]) -> None:
     """Print what a demo wrote, a line for each folder, and how to look at it."""
+    media = [path for path in written if "media" in path.parts]
     folders: dict[Path, list[Path]] = {}
     for path in written:
-        folders.setdefault(path.parent, []).append(path)
+        if "media" not in path.parts:
+            folders.setdefault(path.parent, []).append(path)
     print("\nWritten:")
     for folder, paths in folders.items():
-        size_bytes = sum(path.stat().st_size for path in paths)
         if folder == ROOT / "runs":
             for path in paths:
                 print(f"  {path.relative_to(ROOT)}  ({path.stat().st_size:,} bytes)")
         else:
+            size_bytes = sum(path.stat().st_size for path in paths)
             print(f"  {folder.relative_to(ROOT)}/  ({len(paths)} files, {size_bytes:,} bytes)")
+    if media:
+        print(f"  {len(media)} images and tables under media/")
     print("\nNow look at them:")
+    for line in ways_to_look(folders):
+        print(f"  {line}")
+
+
+def ways_to_look(folders: dict[Path, list[Path]]) -> Iterator[str]:
+    """Yield a command for every run among the folders, then the files to open."""
     et = program_of(VENV, "et").relative_to(ROOT)
     for folder, paths in folders.items():
         streams = sorted(path.name.split(".")[1] for path in paths if is_metrics(path))
         if streams:
             # The middle part is the stream, or already the ending for the default stream.
             option = "" if "jsonl" in streams else f" --stream {streams[0]}"
-            print(f"  {et} history {folder.relative_to(ROOT)}{option}")
-    for path in written:
-        if path.name.endswith("trace.json"):
-            print(
-                f"  open {path.relative_to(ROOT)} in a trace viewer (Perfetto, chrome://tracing)"
-            )
+            yield f"{et} history {folder.relative_to(ROOT)}{option}"
+    for path in folders.get(ROOT / "runs", []):
+        if path.suffix == ".png":
+            yield f"open {path.relative_to(ROOT)}"
+        elif path.name.endswith("trace.json"):
+            yield f"open {path.relative_to(ROOT)} in a trace viewer (Perfetto, chrome://tracing)"
 
 
 def is_metrics(path: Path) -> bool:

@@ -38,7 +38,14 @@ def load() -> tuple[Any, Any, Any, Any]:
 def make_batches(batches: Any, count: int, arguments: argparse.Namespace) -> None:
     """Put ``count`` augmented batches into the queue: the data worker's process."""
     random = np.random.default_rng(1)
-    et.init(project="digits", name=arguments.name, dir=arguments.dir, stream="data", capture=False)
+    et.init(
+        project="digits",
+        name=arguments.name,
+        dir=arguments.dir,
+        stream="data",
+        resume_step=0,
+        capture=False,
+    )
     try:
         images, _, labels, _ = load()
         for _ in range(count):
@@ -171,6 +178,8 @@ def main() -> None:
         project="digits",
         name=arguments.name,
         dir=arguments.dir,
+        # Run once more, the new curves take the place of the old ones, which stay readable.
+        resume_step=0,
         config={**vars(arguments), "plot": None, "model": "MLP 64-48-10", "batch": BATCH},
     )
     try:

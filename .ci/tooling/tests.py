@@ -50,6 +50,17 @@ def tally_of(report: Path, code: int) -> Tally:
     return tally
 
 
+def failed_in(report: Path) -> list[str]:
+    """Return the tests of a pytest report that failed, as pytest takes them."""
+    if not report.exists():
+        return []
+    return [
+        f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name', '')}"
+        for case in ET.parse(report).iter("testcase")
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+
+
 def run_tests(python: Path, rest: Sequence[str], *, coverage: bool) -> int:
     """Run the tests, the fast ones first, and end with one line that adds them up.
 
@@ -65,6 +76,7 @@ def run_tests(python: Path, rest: Sequence[str], *, coverage: bool) -> int:
     # A selection by mark is the caller's; running it twice would count each test twice.
     depths = [""] if "-m" in rest else ["not acceptance", "acceptance"]
     tally = Tally()
+    failed: list[str] = []
     if coverage:
         run([python, "-m", "coverage", "erase"])
     with tempfile.TemporaryDirectory() as folder:
@@ -82,10 +94,14 @@ def run_tests(python: Path, rest: Sequence[str], *, coverage: bool) -> int:
                 *rest,
             ]
             tally = tally.plus(tally_of(report, run(command)))
+            failed += failed_in(report)
     if coverage:
         run([python, "-m", "coverage", "combine", "--quiet"])
         run([python, "-m", "coverage", "report"])
     if tally.passed + tally.failed == 0:
         say("no test was executed, which counts as a failure; check the arguments")
+    for test in failed:
+        # Once more behind everything: the first depth's failures have scrolled away by now.
+        say(f"failed: {test}")
     print(tally.line(), flush=True)
     return 0 if tally.passed and not tally.failed else 1

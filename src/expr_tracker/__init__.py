@@ -15,6 +15,10 @@
 Nothing here needs a server. Rows are plain JSON lines that belong to you; see
 `expr_tracker.store.lines` for the format. Importing the package loads only what every program uses:
 the rest comes with the first call that needs it.
+
+``history`` and ``summary`` are functions here and sub-modules too, and the functions win: ``import
+expr_tracker.history as h`` binds the function. What the sub-modules hold is had by
+``from expr_tracker.history import read_history``.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
     config: Any = None,
     backends: Any = None,
     backend_kwargs: dict[str, Any] | None = None,
-    print_to_screen: bool = False,  # noqa: FBT001, FBT002 - as above
+    print_to_screen: bool | None = None,  # noqa: FBT001 - as above
     alert: Any = None,
     alert_rules: Sequence[Any] = (),
     **kwargs: Any,
@@ -94,8 +94,9 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
             redacted before it is written.
         backends: names of mirrors, or objects with ``init``, ``log`` and ``finish``. None is on by
             default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.
-        backend_kwargs: arguments by mirror; those of ``"jsonl"`` are options of the run.
-        print_to_screen: print every committed row.
+        backend_kwargs: arguments by mirror; those of ``"jsonl"`` are options of the run, below
+            the keywords.
+        print_to_screen: print every committed row; by default no.
         alert: alert configuration.
         alert_rules: rules to watch.
         **kwargs: every field of `expr_tracker.options.Options`: ``stream``, ``step_policy``,
@@ -115,7 +116,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
     global _run, _is_opening, _is_discarded, _dropped_in_child  # noqa: PLW0603 - the one process-wide name
     del resume
     with _lock:
-        if _run is not None:
+        if _run is not None and not _run.is_finished:
             raise RunActiveError(
                 f"The run {_run.name!r} is open in this process. Call et.finish() before the next "
                 "et.init()."
@@ -135,15 +136,14 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
                 name,
                 root=dir,
                 run_dir=run_dir,
-                about={"entity": entity, "notes": notes, "tags": _tag_list(tags)},
+                about={"entity": entity, "notes": notes, "tags": tags},
                 config=config,
                 backends=backends,
+                backend_kwargs=backend_kwargs,
                 alerts=(alert, alert_rules),
-                options={
-                    **(backend_kwargs or {}).get("jsonl", {}),
-                    "print_to_screen": print_to_screen,
-                    **kwargs,
-                },
+                options=kwargs
+                if print_to_screen is None
+                else {"print_to_screen": print_to_screen, **kwargs},
             )
         finally:
             _is_opening = False
@@ -155,12 +155,6 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
             )
             _dropped_in_child = 0
     return run
-
-
-def _tag_list(tags: Sequence[str] | None) -> list[str]:
-    if tags is None:
-        return []
-    return [tags] if isinstance(tags, str) else [str(tag) for tag in tags]
 
 
 def log(data: Any, step: Any = None, commit: bool | None = None) -> None:  # noqa: FBT001 - as users call it
@@ -212,8 +206,8 @@ def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:  # 
 
 
 def get_run() -> Run | None:
-    """Return the current run, or ``None``."""
-    return _run
+    """Return the current run; ``None`` where none is open."""
+    return _open_run()
 
 
 def history(  # noqa: PLR0913 - the signature that programs already call
@@ -253,7 +247,7 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         RunNotFoundError: there is no such run, stream or file.
         QueryError: a range, type or selection has no meaning.
     """
-    current = _run
+    current = _open_run()
     selection: dict[str, Any] = {
         "output_type": output_type,
         "metrics": metrics,
@@ -270,8 +264,10 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         is_own = stream is RUNNING or (not isinstance(stream, list) and stream == own.stream)
         if is_own and (rank is None or rank == own.rank):
             return current.history.query(n, include_open=include_open, **selection)
-        run = current.dir
-        stream = own.stream if stream is RUNNING else stream
+        wanted = own.stream if stream is RUNNING else stream
+        return current.history.query_several(
+            n, stream=wanted, rank=rank, include_open=include_open, **selection
+        )
     with loading:
         from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
 
@@ -298,7 +294,16 @@ def summary() -> MutableMapping[str, Any]:
 
 
 def define_metric(name: str, **kwargs: Any) -> None:
-    """Say something about a metric (``summary="min"``, ``unit="ms"``, ...); kept with the run.
+    """Say something about a metric: ``unit="ms"``, ``goal="minimize"``, ``description="..."``.
+
+    Definitions are kept in ``about.json`` for whoever reads the run; the log itself, the summary
+    included, stays the same.
+
+    Args:
+        name: the metric's name, or a pattern for several.
+        **kwargs: ``unit``, ``goal``, ``description``, ``step_metric``, ``step_sync``, ``hidden``,
+            ``overwrite`` and ``summary``. Other words are kept too, with a warning that names the
+            nearest one.
 
     Raises:
         NoRunError: no run is open.
@@ -407,8 +412,14 @@ def _target() -> Any:
     return None if run is None else run.spans
 
 
-def _need(call: str) -> Run:
+def _open_run() -> Run | None:
+    """Return the current run unless it has ended: by ``with``, by its own ``finish``, ..."""
     run = _run
+    return None if run is None or run.is_finished else run
+
+
+def _need(call: str) -> Run:
+    run = _open_run()
     if run is None:
         _no_run(call)
     return run
@@ -458,7 +469,7 @@ def _after_fork_in_child() -> None:
         for run in tuple(runs.open_runs):
             run.abandon_in_child()
         runs.open_runs.clear()
-    _is_discarded = _is_discarded or _run is not None
+    _is_discarded = _is_discarded or _open_run() is not None
     _has_warned = False
     _dropped_in_child = 0
     _has_finished = False

@@ -1,4 +1,4 @@
-"""Every error that the tracker raises, in one tree.
+"""The errors of the tracker, in one tree.
 
 Each class also derives from the built-in exception that callers of this API have always caught, so
 ``except RuntimeError`` around ``et.log`` keeps working. A message names the value, the rule that it
@@ -18,11 +18,17 @@ broke and what to do instead; it never carries a secret.
     ├── StepError               (TypeError)         a step that is no 64-bit whole number
     ├── StepOrderError          (ValueError)        a step below its limit under ``"strict"``
     ├── QueryError              (ValueError)        a range, output type or column selection
+    │   └── QuestionTypeError   (TypeError)         ... of a wrong type (`history.question`)
     ├── RunNotFoundError        (FileNotFoundError) no such run, stream or file
     ├── ArtifactNotLoggedError  (RuntimeError)      files of an artifact that is no version yet
     ├── ArtifactNotFoundError   (FileNotFoundError) no such artifact, version or alias
     ├── ArtifactError           (ValueError)        an artifact that breaks a rule
     └── MissingExtraError       (ImportError)       an optional package that the call needs
+
+Outside of it, plain built-in errors: what an image, figure or table cannot be made of is a
+``ValueError`` or ``TypeError``, as NumPy's own refusals are; a summary without a name is a mapping's
+``KeyError``; a directory that cannot be written when a run opens is the system's ``OSError``.
+Errors that no caller sees (`capture.programs.ProgramError`) are no part of it either.
 """
 
 from __future__ import annotations

@@ -15,13 +15,21 @@ import threading
 from collections import deque
 from typing import Final, Literal
 
-__all__ = ["Fate", "Notices", "logger"]
+__all__ = ["OTHER_KINDS", "Fate", "Notices", "Subject", "logger"]
 
 logger: Final = logging.getLogger("expr_tracker")
 
 #: ``refused`` at the call; ``dropped`` after it was taken; ``degraded`` is stored, in another form.
 Fate = Literal["refused", "dropped", "degraded"]
 
+#: What is counted: ``info()`` has a figure for rows (their values included) and one for spans.
+Subject = Literal["rows", "spans", "other"]
+
+#: Kinds that are counted by name, per run. Some hold a metric's name, which programs make up for
+#: ever; a thousand of them is more than anyone reads.
+_KINDS_MAX: Final = 1_000
+#: Under which the kinds beyond the limit are counted together.
+OTHER_KINDS: Final = "(other)"
 #: A warning per key must not become a leak when a program makes up new keys for ever.
 _KEYS_MAX: Final = 10_000
 _QUEUE_MAX: Final = 1_000
@@ -33,7 +41,7 @@ class Notices:
     def __init__(self) -> None:
         self._said: set[object] = set()
         self._queue: deque[tuple[int, str]] = deque(maxlen=_QUEUE_MAX)
-        self._counts: dict[tuple[Fate, str], int] = {}
+        self._counts: dict[tuple[Fate, Subject, str], int] = {}
         # Threads count at the same time; re-entrant, for a finaliser may count within a count.
         self._counting = threading.RLock()
 
@@ -48,15 +56,33 @@ class Notices:
         self._said.add(key)
         self._queue.append((level, text))
 
-    def count(self, fate: Fate, kind: str, number: int = 1) -> None:
-        """Add ``number`` rows, values or spans of ``kind`` that met ``fate``."""
-        key = (fate, kind)
+    def count(self, fate: Fate, kind: str, number: int = 1, *, subject: Subject = "rows") -> None:
+        """Add ``number`` rows, values or spans of ``kind`` that met ``fate``.
+
+        Args:
+            fate: what happened.
+            kind: what is counted, in words for people.
+            number: how many.
+            subject: which figure of ``info()`` they are part of.
+        """
+        key = (fate, subject, kind)
         with self._counting:
+            if key not in self._counts and len(self._counts) >= _KINDS_MAX:
+                key = (fate, subject, OTHER_KINDS)
             self._counts[key] = self._counts.get(key, 0) + number
 
     def counts(self, fate: Fate) -> dict[str, int]:
         """Return the counts of one fate by kind."""
-        return {kind: number for (f, kind), number in list(self._counts.items()) if f == fate}
+        by_kind: dict[str, int] = {}
+        for (its_fate, _, kind), number in list(self._counts.items()):
+            if its_fate == fate:
+                by_kind[kind] = by_kind.get(kind, 0) + number
+        return by_kind
+
+    def total(self, subject: Subject, *fates: Fate) -> int:
+        """Return how many of ``subject`` met one of ``fates``."""
+        counts = list(self._counts.items())
+        return sum(number for (fate, of, _), number in counts if of == subject and fate in fates)
 
     @property
     def has_queued(self) -> bool:
@@ -73,4 +99,4 @@ class Notices:
             try:
                 logger.log(level, "%s", text)
             except Exception:  # noqa: BLE001 - a broken logging handler must not stop training
-                self.count("dropped", "log messages")
+                self.count("dropped", "log messages", subject="other")

@@ -207,8 +207,18 @@ def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch p
     elif name == "span_print_fn":
         if value is not None and not callable(value):
             raise refuse("a function that takes one text, or None")
+    elif name == "span_plugins":
+        if not all(_is_plugin(plugin) for plugin in _as_tuple(value)):
+            raise refuse(
+                "a plugin or a list of plugins, each a function of the span or an object with "
+                "end(span) and maybe start(span)"
+            )
     elif name == "resume_step" and value is not None and not _is_step(value):
         raise refuse("a whole number of 64 bits, the step to continue at")
+
+
+def _is_plugin(value: Any) -> bool:
+    return callable(value) or callable(getattr(value, "end", None))
 
 
 def _is_step(value: Any) -> bool:

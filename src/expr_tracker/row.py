@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from numbers import Real
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -86,7 +87,7 @@ class MediaValue:
 def step_from(value: object) -> int:
     """Return ``value`` as a step.
 
-    Whole floats are taken (``3.0``, as NumPy makes them); anything else that is no integer is not.
+    Whole numbers of any real type are taken (``3.0``, ``numpy.float32(3.0)``); anything else is not.
 
     Raises:
         StepError: not a whole number, or outside 64 bits.
@@ -102,6 +103,8 @@ def step_from(value: object) -> int:
             step = value.__index__()
         except TypeError as error:  # arrays of several elements or of floats, for example
             raise StepError(f"step={value!r}: a step is a whole number ({error}).") from None
+    elif isinstance(value, Real):  # numpy.float32, a Fraction
+        step = _whole(value)
     else:
         raise StepError(
             f"step={value!r} ({type(value).__name__}): a step is a whole number; "
@@ -110,6 +113,16 @@ def step_from(value: object) -> int:
     if not STEP_MIN <= step <= STEP_MAX:
         raise StepError(f"step={step}: a step lies between -2**63 and 2**63 - 1.")
     return step
+
+
+def _whole(value: Any) -> int:
+    try:
+        whole = int(value)
+    except (ValueError, OverflowError):  # not a number, infinite
+        whole = None
+    if whole is None or whole != value:
+        raise StepError(f"step={value!r}: a step is a whole number; round it or leave it out.")
+    return whole
 
 
 def key_text(key: object) -> str:

@@ -36,7 +36,7 @@ class ManualClock:
         """Turn the clock forward.
 
         Raises:
-            ValueError: ``seconds`` is negative; `set_back` is for wall clocks that jump.
+            ValueError: ``seconds`` is negative; a wall clock that jumps is a new ``offset``.
         """
         if seconds < 0:
             raise ValueError(f"seconds={seconds}: a clock is only turned forward.")

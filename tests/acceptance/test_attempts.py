@@ -163,13 +163,14 @@ RUNDIR = run.dir
 say("step", run.step)
 et.log({"y": 116})
 et.log({"y": 103}, step=3)
+et.log({"y": 117})  # not joined to the row at 3, and behind the highest step
 et.finish()
 say("y", H("y"))
 """
     )
     program = run_program(script, tmp_path)
     assert program.value("step") == 16
-    assert program.value("y") == {str(s): 103 if s == 3 else s for s in range(16)} | {"16": 116}
+    assert program.value("y") == {str(s): s for s in range(16)} | {"3": 103, "16": 116, "17": 117}
 
 
 # -- rewinding and resuming over several processes ---------------------------------------------------

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tooling import environment, locks, tests
-from tooling.tests import Tally, tally_of
+from tooling.tests import Tally, failed_in, tally_of
 
 ROOT = Path(__file__).parents[2]
 
 REPORT = """<testsuites><testsuite>
 <testcase name="a"/><testcase name="b"/>
-<testcase name="c"><failure/></testcase>
-<testcase name="d"><error/></testcase>
+<testcase classname="tests.x.test_y" name="c"><failure/></testcase>
+<testcase classname="tests.z" name="d"><error/></testcase>
 <testcase name="e"><skipped/></testcase>
 </testsuite></testsuites>"""
 
@@ -25,6 +25,13 @@ def test_a_report_is_counted_by_test(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(REPORT)
     assert tally_of(report, code=1) == Tally(passed=2, failed=2, skipped=1)
+
+
+def test_what_failed_is_named(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    assert failed_in(report) == ["tests/x/test_y.py::c", "tests/z.py::d"]
+    assert failed_in(tmp_path / "missing.xml") == []
 
 
 @pytest.mark.parametrize("code", [2, 3, 4, -9])

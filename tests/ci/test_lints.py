@@ -157,6 +157,18 @@ def test_a_file_that_does_not_parse_is_reported(tmp_path: Path) -> None:
     assert (finding.rule, finding.line) == ("syntax", 1)
 
 
+@pytest.mark.parametrize(
+    ("word", "count"),
+    [("gone", 1), ("writer", 0), ("room", 0), ("summary", 0), ("subprocess", 0), ("`gone`", 0)],
+)
+def test_a_package_names_only_modules_that_exist(tmp_path: Path, word: str, count: int) -> None:
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "writer.py").touch()
+    text = f'"""Room: `{word}` appends."""\n\n\ndef summary() -> None: ...\n'
+    findings = found(tmp_path, "room/__init__.py", text)
+    assert [finding.rule for finding in findings] == ["packages"] * count
+
+
 def test_a_picture_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG\xff")
     assert list(lints.check_file(tmp_path, "a.png")) == []

@@ -122,6 +122,29 @@ def test_a_second_init_is_refused_and_the_first_run_goes_on() -> None:
     assert init("other").name == "other"
 
 
+def test_blocks_of_runs_follow_each_other() -> None:
+    for name in ("one", "two"):
+        with init(name) as run:
+            et.log({"a": 1})
+            assert et.get_run() is run
+        assert et.get_run() is None
+        assert steps(run) == [0]
+
+
+def test_a_run_that_ended_by_itself_is_no_longer_current() -> None:
+    run = init("one")
+    run.finish(quiet=True)
+    assert et.get_run() is None
+    for call in (et.info, et.summary, et.history, lambda: et.rewind(0)):
+        with pytest.raises(NoRunError):
+            call()
+    et.finish()
+    second = init("two")
+    assert et.get_run() is second
+    run.finish()
+    assert et.get_run() is second
+
+
 def test_of_many_inits_at_once_exactly_one_wins() -> None:
     barrier = threading.Barrier(8)
     opened: list[et.Run] = []
@@ -180,6 +203,25 @@ def test_an_init_that_fails_on_disk_leaves_no_run(tmp_path: Path) -> None:
 def test_options_may_come_through_backend_kwargs_and_keywords_win() -> None:
     run = init(backend_kwargs={"jsonl": {"buffer_size": 7, "alert_window": 5}}, buffer_size=9)
     assert (run.options.buffer_size, run.options.alert_window) == (9, 5)
+
+
+def test_printing_may_be_asked_for_among_the_options_and_the_keyword_wins() -> None:
+    options = {"jsonl": {"print_to_screen": True}, "elsewhere": {"mode": "offline"}}
+    assert init(backend_kwargs=options).options.print_to_screen
+    et.finish(quiet=True)
+    assert not init("m", backend_kwargs=options, print_to_screen=False).options.print_to_screen
+    et.finish(quiet=True)
+    assert not init("o", backend_kwargs={"elsewhere": None}).options.print_to_screen
+
+
+def test_secrets_in_what_describes_a_run_are_not_written() -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    run = init(notes=f"login with {token}", entity=token, tags=["--depth", "login", "x", token])
+    run.define_metric("loss", description=f"see {token}")
+    text = run.files.about.read_text()
+    assert token not in text
+    assert token not in str([run.notes, run.tags, run.entity])
+    assert run.tags[:3] == ["--depth", "login", "x"]
 
 
 def test_printing_is_asked_for_by_name_or_as_an_option() -> None:
@@ -338,3 +380,13 @@ def test_attributes_of_any_name_work() -> None:
         pass
     et.log({"x": 1})
     assert "time_ms/a" in et.history()[0]
+
+
+def test_history_of_several_streams_has_the_open_row_of_this_process() -> None:
+    run = init()
+    et.log({"a": 1})
+    et.log({"a": 2}, commit=False)
+    assert [row["a"] for row in et.history(stream="*")] == [1, 2]
+    assert [row["a"] for row in et.history(stream=[None])] == [1, 2]
+    assert [row["a"] for row in et.history(stream="*", include_open=False)] == [1]
+    run.finish(quiet=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from expr_tracker.notices import Notices, logger
+from expr_tracker.notices import OTHER_KINDS, Notices, logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +64,31 @@ def test_counts_are_kept_by_fate_and_kind() -> None:
     assert notices.counts("dropped") == {"spans": 5}
     assert notices.counts("refused") == {"rows": 1}
     assert notices.counts("degraded") == {}
+
+
+def test_the_kinds_that_are_counted_by_name_are_limited_and_no_count_is_lost() -> None:
+    notices = Notices()
+    for number in range(5_000):
+        notices.count("dropped", f"values of {number}")
+        notices.count("refused", "rows", subject="spans")
+    counts = notices.counts("dropped")
+    assert len(counts) == 1_000
+    assert sum(counts.values()) == 5_000
+    assert counts[OTHER_KINDS] == 5_000 - 999
+    assert notices.counts("refused") == {"rows": 5_000}
+
+
+def test_counts_add_up_by_what_was_counted() -> None:
+    notices = Notices()
+    notices.count("dropped", "values of makespan", 2)
+    notices.count("refused", "rows", 4)
+    notices.count("dropped", "late", 8, subject="spans")
+    notices.count("dropped", "late", 16, subject="other")
+    notices.count("degraded", "values", 32)
+    assert notices.total("rows", "dropped", "refused") == 6
+    assert notices.total("rows", "dropped") == 2
+    assert notices.total("spans", "dropped", "refused") == 8
+    assert notices.counts("dropped") == {"values of makespan": 2, "late": 24}
 
 
 @pytest.mark.usefixtures("quick_switches")

@@ -18,7 +18,9 @@ from expr_tracker.options import (
     root_from_environment,
     stream_in_use_from_environment,
 )
+from expr_tracker.spans.cpu_time import CpuTime
 
+METER = CpuTime()
 WHOLE_ABOVE_ZERO = [0, -1, 1.5, "5", True]
 COUNTS = [-1, 1.5, "5", True]
 SECONDS = [-0.1, math.nan, math.inf, "5", True]
@@ -50,6 +52,7 @@ REFUSED: dict[str, list[object]] = {
     "system_metrics": [1.0],
     "print_handle": [None, "print"],
     "span_print_fn": ["print", 5],
+    "span_plugins": [3, "CpuTime", [print, 3], object(), {"a": print}],
     "resume_step": [1.5, "10", True, 2**63, -(2**63) - 1],
 }
 TAKEN: dict[str, list[object]] = {
@@ -99,7 +102,7 @@ def test_a_value_within_its_rule_is_taken(name: str, value: object) -> None:
 
 
 def test_every_option_but_the_free_ones_has_a_rule() -> None:
-    free = {"stream", "span_plugins"}
+    free = {"stream"}
     names = {field.name for field in dataclasses.fields(Options)}
     assert names - free == set(REFUSED)
 
@@ -140,7 +143,14 @@ def test_an_unknown_option_without_a_near_name_lists_them_all() -> None:
 
 @pytest.mark.parametrize(
     ("plugins", "kept"),
-    [((), ()), ([print], (print,)), ((print, len), (print, len)), (print, (print,)), (None, ())],
+    [
+        ((), ()),
+        ([print], (print,)),
+        ((print, len), (print, len)),
+        (print, (print,)),
+        (None, ()),
+        (METER, (METER,)),
+    ],
 )
 def test_span_plugins_may_be_one_or_many(plugins: object, kept: tuple[object, ...]) -> None:
     assert make_options({"span_plugins": plugins}).span_plugins == kept

@@ -10,10 +10,16 @@ import os
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from expr_tracker.artifacts.copying import append_line
-from expr_tracker.artifacts.entries import Entry, EntryFolder, content_digest, is_inside
+from expr_tracker.artifacts.entries import (
+    Entry,
+    EntryFolder,
+    content_digest,
+    is_inside,
+    local_path_of,
+)
 from expr_tracker.artifacts.index import Index, Record
 from expr_tracker.artifacts.names import INDEX, version_text
 from expr_tracker.artifacts.snapshot import Snapshot, StoreMode, repair
@@ -38,10 +44,14 @@ class Registry:
     Args:
         root: the store's folder.
         warn: called with ``(kind, text)``.
+        redact: takes the secrets out of the URIs of references.
     """
 
-    def __init__(self, root: Path, warn: Callable[[str, str], object]) -> None:
+    def __init__(
+        self, root: Path, warn: Callable[[str, str], object], redact: Callable[[Any], Any]
+    ) -> None:
         self.root = root
+        self._redact = redact
         self._index = Index(root / INDEX, warn)
         self._warn = warn
         # Reentrant: a signal handler that saves a last checkpoint may interrupt a `log`.
@@ -98,7 +108,9 @@ class Registry:
             staging = Staging.create(self.root)
         try:
             snapshot = Snapshot(draft.name, staging.files, mode=mode, warn=self._warn)
-            entries = snapshot.take(self._without_own(artifact.sources))
+            taken = snapshot.take(self._without_own(artifact.sources))
+            # Before the digest: it is of what the index lists.
+            entries = tuple(map(self._without_secrets, taken))
             digest = content_digest(draft.type, entries)
             draft = replace(draft, entries=entries, digest=digest, content=digest)
             result = self._placed(draft, staging, aliases)
@@ -227,6 +239,12 @@ class Registry:
                 f"{len(sources) - len(kept)} files are left out of the artifact.",
             )
         return kept
+
+    def _without_secrets(self, entry: Entry) -> Entry:
+        """Return an entry as the index may list it; a path of this machine must stay one."""
+        if entry.ref is None or local_path_of(entry.ref) is not None:
+            return entry
+        return replace(entry, ref=self._redact(entry.ref))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

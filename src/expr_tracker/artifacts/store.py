@@ -66,6 +66,8 @@ class ArtifactStore:
         run_name: what the index says made a version.
         warn: called with ``(kind, text)``; left out, each kind is logged once.
         clock: what ``created_at`` is read from.
+        redact: takes the secrets out of descriptions, metadata and the URIs of references before
+            they are written; left out, they are written as given.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class ArtifactStore:
         *,
         warn: Callable[[str, str], object] | None = None,
         clock: Clock | None = None,
+        redact: Callable[[Any], Any] | None = None,
     ) -> None:
         self.root = Path(root).absolute()
         #: Artifacts and lineage lines that could not be stored.
@@ -84,7 +87,8 @@ class ArtifactStore:
         self._run_name = run_name
         self._warn = warn if warn is not None else _once_per_kind()
         self._clock: Clock = clock if clock is not None else SystemClock()
-        self._registry = Registry(self.root, self._warn)
+        self._redact = redact if redact is not None else _as_given
+        self._registry = Registry(self.root, self._warn, self._redact)
         self._pid = os.getpid()
 
     def log(  # noqa: PLR0913, PLR0917 - the signature of `log_artifact`, and the step
@@ -132,7 +136,7 @@ class ArtifactStore:
             name=check_artifact_name(artifact.name if name is None else name),
             version=0,
             type=check_type(artifact.type if type is None else type),
-            description=artifact.description,
+            description=self._redact(_checked_description(artifact.description)),
             metadata=self._plain(artifact, metadata),
             digest="",
             content="",
@@ -163,7 +167,8 @@ class ArtifactStore:
                 f"artifact metadata {key}", f"Artifact {artifact.name!r}, metadata {key!r}: {text}"
             )
 
-        return RowEncoder(degraded).row({**artifact.metadata, **(more or {})})
+        plain: Row = self._redact(RowEncoder(degraded).row({**artifact.metadata, **(more or {})}))
+        return plain
 
     def use(
         self,
@@ -325,10 +330,17 @@ class ArtifactStore:
             )
 
 
-def _check_size(draft: Record) -> None:
-    description = draft.description
+def _as_given(value: Any) -> Any:
+    return value
+
+
+def _checked_description(description: object) -> str | None:
     if description is not None and not isinstance(description, str):
         raise ArtifactError(f"description={description!r}: expected a text or None.")
+    return description
+
+
+def _check_size(draft: Record) -> None:
     size = len(encode_line(draft.row([])))
     if size > _METADATA_BYTES_MAX:
         raise ArtifactError(

@@ -6,9 +6,11 @@ One module a command, loaded when it is asked for: ``et history`` must not pay f
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from expr_tracker.cli.terminal import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,13 @@ class _LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            # Click repeats the argument, and a shell may have completed it from a file's name.
+            raise click.UsageError(shown(error.format_message()), error.ctx) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Commands"):
@@ -64,7 +73,7 @@ def _group(ctx: click.Context, *, version: bool) -> None:
     \b
     et ls                             which runs there are
     et history runs/llm/sft-1         the newest rows
-    et trace runs/llm/sft-1           a timeline for ui.perfetto.dev
+    et trace runs/llm/sft-1           a timeline for Perfetto
     et export runs/llm/sft-1 -o a.parquet
     """  # noqa: D301 - click reads the control character
     if version:

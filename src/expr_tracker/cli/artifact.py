@@ -8,21 +8,41 @@ themselves; a path that is not there is also looked for below the root of all ru
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from expr_tracker.cli.failure import reported
+from expr_tracker.cli.terminal import say, say_json, shown
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from expr_tracker.artifacts import Artifact, ArtifactStore
 
 __all__ = ["command"]
 
-command = click.Group("artifact", help="List, show, fetch and verify artifacts.")
+#: Above every first sentence; click cuts it to the rest of a line otherwise.
+_SENTENCE_CHARACTERS_MAX: Final = 1000
+
+
+class _Group(click.Group):
+    """A group whose help gives the first sentence of each command whole, wrapped and not cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, self.commands[name].get_short_help_str(_SENTENCE_CHARACTERS_MAX))
+                    for name in sorted(self.commands)
+                ]
+            )
+
+
+command = _Group("artifact", help="List, show, fetch and verify artifacts.")
 
 _where = click.argument("where")
 _format = click.option(
@@ -33,19 +53,6 @@ _format = click.option(
     show_default=True,
     help="How it is printed.",
 )
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn what a user can get wrong into one line and exit code 2."""
-    from expr_tracker.errors import TrackerError
-
-    try:
-        yield
-    except (TrackerError, OSError) as error:
-        text = " ".join(_shown(str(error)).split())
-        click.echo(f"Error: {text}", err=True)
-        raise click.exceptions.Exit(2) from error
 
 
 def _store(where: str) -> ArtifactStore:
@@ -62,7 +69,7 @@ def _print_json(value: Any) -> None:
     from expr_tracker.row import without_nonfinite
 
     strict = [without_nonfinite(one) for one in value] if isinstance(value, list) else value
-    click.echo(json.dumps(strict, indent=2))
+    say_json(json.dumps(strict, indent=2).encode())
 
 
 @command.command("list")
@@ -70,19 +77,19 @@ def _print_json(value: Any) -> None:
 @click.argument("name", required=False)
 @click.option("--type", "kind", help="Only artifacts of this type.")
 @_format
+@reported()
 def list_(where: str, *, name: str | None, kind: str | None, form: str) -> None:
     """List the versions in WHERE, or those of NAME alone."""
-    with _one_line_errors():
-        store = _store(where)
-        if name is not None:
-            store.find(name)
-            name = name.partition(":")[0]
-        artifacts = store.list(name, kind)
+    store = _store(where)
+    if name is not None:
+        store.find(name)
+        name = name.partition(":")[0]
+    artifacts = store.list(name, kind)
     if form == "json":
         _print_json([_outline(artifact) for artifact in artifacts])
         return
     if not artifacts:
-        click.echo("No artifacts.")
+        say("No artifacts.")
         return
     rows: list[tuple[str, ...]] = [
         ("ARTIFACT", "TYPE", "FILES", "SIZE", "CREATED", "RUN", "STEP", "ALIASES")
@@ -111,21 +118,21 @@ def _row(artifact: Artifact) -> tuple[str, ...]:
 
 
 def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
-    shown = [tuple(_shown(cell) for cell in row) for row in rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*shown, strict=True)]
-    for row in shown:
+    texts = [tuple(map(shown, row)) for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*texts, strict=True)]
+    for row in texts:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
 
 
 @command.command("show")
 @_where
 @click.argument("artifact")
 @_format
+@reported()
 def show(where: str, artifact: str, form: str) -> None:
     """Show one version: ARTIFACT is NAME, NAME:v3 or NAME:ALIAS."""
-    with _one_line_errors():
-        found = _store(where).find(artifact)
+    found = _store(where).find(artifact)
     if form == "json":
         _print_json([found.to_dict()])
         return
@@ -142,12 +149,12 @@ def show(where: str, artifact: str, form: str) -> None:
         "metadata": json.dumps(found.metadata) if found.metadata else "-",
     }
     for label, text in lines.items():
-        click.echo(f"{label:<12}{_shown(text)}")
-    click.echo(f"{'entries':<12}{len(found.entries)}, {_size(_size_bytes(found))}")
+        say(f"{label:<12}{text}")
+    say(f"{'entries':<12}{len(found.entries)}, {_size(_size_bytes(found))}")
     for entry in found.entries:
         place = f"  -> {entry.ref}" if entry.ref is not None else ""
         size = "?" if entry.size is None else _size(entry.size)
-        click.echo(_shown(f"  {size:>10}  {entry.path}{place}"))
+        say(f"  {size:>10}  {entry.path}{place}")
 
 
 @command.command("get")
@@ -159,38 +166,38 @@ def show(where: str, artifact: str, form: str) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder to copy to; NAME-VERSION here if it is left out.",
 )
+@reported()
 def get(where: str, artifact: str, output: Path | None) -> None:
     """Copy the files of one version to a folder, each checked against its digest.
 
     Files that are there already with the right content are kept, so a copy that was cut short can
     be repeated.
     """
-    with _one_line_errors():
-        found = _store(where).find(artifact)
-        target = output or Path(f"{found.name}-{found.version}")
-        found.download(target)
-    click.echo(_shown(f"{found.qualified_name}: {len(found.entries)} files checked, in {target}"))
+    found = _store(where).find(artifact)
+    target = output or Path(f"{found.name}-{found.version}")
+    found.download(target)
+    say(f"{found.qualified_name}: {len(found.entries)} files checked, in {target}")
 
 
 @command.command("verify")
 @_where
 @click.argument("artifact", required=False)
 @click.pass_context
+@reported()
 def verify(context: click.Context, where: str, artifact: str | None) -> None:
     """Read every stored byte and compare it with what was logged.
 
     ARTIFACT is NAME for all its versions, NAME:v3 or NAME:ALIAS for one; left out, everything is
     read. Exit code 1 if a file is missing or changed.
     """
-    with _one_line_errors():
-        result = _store(where).examine(artifact)
+    result = _store(where).examine(artifact)
     for problem in result.problems:
-        click.echo(_shown(str(problem)))
+        say(str(problem))
     if result.problems:
-        click.echo(f"{len(result.problems)} file(s) are not what was logged.", err=True)
+        say(f"{len(result.problems)} file(s) are not what was logged.", err=True)
         context.exit(1)
     unread = f"; {result.unread_count} reference(s) have no digest" if result.unread_count else ""
-    click.echo(
+    say(
         f"{result.version_count} version(s), {result.file_count} file(s), "
         f"{_size(result.size_bytes)}: all as logged{unread}."
     )
@@ -216,11 +223,3 @@ def _time(seconds: float | None) -> str:
         return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
     except (ValueError, OverflowError, OSError):
         return "-"
-
-
-def _shown(text: str) -> str:
-    """Return ``text`` without what a terminal would obey: names come from other people's files."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.terminal import shown_coloured
 
 if TYPE_CHECKING:
     from expr_tracker.store.files import StreamKey
@@ -19,7 +20,7 @@ __all__ = ["command"]
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--stream", metavar="NAME", help="A stream; 'default' is the unnamed one.")
 @click.option("--rank", type=click.IntRange(min=0), help="The rank; by default the lowest.")
-@click.option("--raw", is_flag=True, help="As it was printed: carriage returns are kept.")
+@click.option("--raw", is_flag=True, help="As it was printed, control characters included.")
 @click.option(
     "--source", type=click.Choice(["stdout", "stderr"]), help="Only output, or only errors."
 )
@@ -29,14 +30,16 @@ def command(
 ) -> None:
     """Show the captured output of RUN, a run's directory or a console file.
 
-    Progress bars are shown in their last state. A run is captured with capture_console=True.
+    Progress bars are shown in their last state, colours are kept; other control characters are
+    shown as escapes. A run is captured with capture_console=True.
     """
     from expr_tracker.console import read_console
 
     for row in read_console(_console_file(run, stream, rank), raw=raw):
         if source is None or row.get("source") == source:
+            text = row["text"] if raw else shown_coloured(row["text"])
             # Bytes, because a terminal of another encoding must not end the output.
-            click.echo(row["text"].encode("utf-8", "backslashreplace"))
+            click.echo(text.encode("utf-8", "backslashreplace"))
 
 
 def _console_file(run: Path, stream: str | None, rank: int | None) -> Path:

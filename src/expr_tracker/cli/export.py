@@ -9,6 +9,7 @@ import click
 
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.history import stream_name
+from expr_tracker.cli.terminal import say
 
 __all__ = ["command"]
 
@@ -47,4 +48,4 @@ def command(*, run: str, output: str, form: str | None, stream: str, rank: int |
     else:
         report = export(run, output, chosen, stream=wanted, rank=rank)
     streams = ", ".join(report.streams)
-    click.echo(f"{report.rows} rows of {streams} written to {report.path}")
+    say(f"{report.rows} rows of {streams} written to {report.path}")

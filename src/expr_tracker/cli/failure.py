@@ -7,10 +7,12 @@ operating system does. A reader that went away (``| head``) is no failure: click
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import TYPE_CHECKING
 
 import click
 
+from expr_tracker.cli.terminal import say, shown
 from expr_tracker.errors import TrackerError
 
 if TYPE_CHECKING:
@@ -18,11 +20,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Failure", "reported"]
 
+_logger = logging.getLogger("expr_tracker")
+
 
 class Failure(click.ClickException):
-    """A command cannot do what was asked."""
+    """A command cannot do what was asked; the message becomes one printable line."""
 
     exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shown(" ".join(message.split())))
+
+
+class _Warnings(logging.Handler):
+    """Prints what the library warns of: it names paths and metrics, so it is shown as well."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(" ".join(self.format(record).split()), err=True)
 
 
 @contextlib.contextmanager
@@ -32,16 +46,16 @@ def reported() -> Iterator[None]:
     Raises:
         Failure: in place of them.
     """
+    warnings = _Warnings(logging.WARNING)
+    _logger.addHandler(warnings)
     try:
         yield
     except TrackerError as error:
-        raise Failure(_one_line(str(error))) from error
+        raise Failure(str(error)) from error
     except BrokenPipeError:
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        raise Failure(_one_line(where + (error.strerror or str(error)))) from error
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())
+        raise Failure(where + (error.strerror or str(error))) from error
+    finally:
+        _logger.removeHandler(warnings)

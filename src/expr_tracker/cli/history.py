@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from expr_tracker.cli.failure import Failure, reported
-from expr_tracker.cli.table import cell_text, echo_bytes, echo_table, json_bytes, local_time
+from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
+from expr_tracker.cli.terminal import is_terminal, say, say_json, shown
 
 __all__ = ["StepRange", "command", "stream_name"]
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     _OneLine = click.ParamType[Any]
 else:
     # click >= 8.2 types its parameters; older ones cannot be subscripted.
@@ -133,16 +136,16 @@ def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[s
 
 def _print(rows: list[dict[str, Any]], form: str) -> None:
     if form == "json":
-        echo_bytes(json_bytes(rows))
+        say_json(json_bytes(rows))
     elif form == "jsonl":
         from expr_tracker.store.lines import encode_line
 
         for row in rows:
-            click.echo(encode_line(row), nl=False)
+            say_json(encode_line(row)[:-1])
     elif form == "csv":
         _print_csv(rows)
     elif not rows:
-        click.echo("No rows.")
+        say("No rows.")
     else:
         names = _names(rows)
         times = {"_time", "started", "ended"}
@@ -163,10 +166,14 @@ def _print_csv(rows: list[dict[str, Any]]) -> None:
 
     names = _names(rows)
     text = io.StringIO(newline="")
+    cell_shown: Callable[[str], str] = str
     writer = csv.writer(text)
+    if is_terminal():
+        cell_shown = shown
+        writer = csv.writer(text, lineterminator="\n")
     if names:
-        writer.writerow(names)
-    writer.writerows([csv_cell(row.get(name)) for name in names] for row in rows)
+        writer.writerow(map(cell_shown, names))
+    writer.writerows([cell_shown(csv_cell(row.get(name))) for name in names] for row in rows)
     click.echo(text.getvalue().encode("utf-8", "backslashreplace"), nl=False)
 
 

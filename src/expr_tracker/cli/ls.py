@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.table import cell_text, echo_bytes, echo_table, json_bytes, local_time
+from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
+from expr_tracker.cli.terminal import say, say_json
 
 __all__ = ["command"]
 
@@ -28,11 +29,11 @@ __all__ = ["command"]
 @reported()
 def command(*, directory: str | None, metric: str | None, form: str) -> None:
     """List the runs below DIRECTORY, by default the root of all runs (ET_DIR, or runs)."""
-    from expr_tracker.history.status import find_runs, overview_of
+    from expr_tracker.history.status import overviews
     from expr_tracker.options import root_from_environment
 
     root = Path(directory or root_from_environment() or "runs")
-    found = [overview_of(run, metric) for run in find_runs(root)]
+    found = list(overviews(root, metric))
     rows: list[dict[str, Any]] = []
     for overview in found:
         row = {**dataclasses.asdict(overview), "path": str(overview.path)}
@@ -42,10 +43,10 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
             row[metric] = value
         rows.append(row)
     if form == "json":
-        echo_bytes(json_bytes(rows))
+        say_json(json_bytes(rows))
         return
     if not rows:
-        click.echo(f"No runs below {root}.")
+        say(f"No runs below {root}.")
         return
     names = ["project", "name", "status", "streams", "rows", "last_step", "started"]
     names += [metric] if metric is not None else []
@@ -63,3 +64,6 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
             for row in rows
         ],
     )
+    for overview in found:
+        if overview.problem is not None:
+            say(f"{overview.path} is unreadable: {overview.problem}", err=True)

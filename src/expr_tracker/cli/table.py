@@ -1,33 +1,23 @@
-"""Tables for a terminal: aligned columns, as many as fit, one line a row.
-
-Text from files is shown, never obeyed: control characters become escapes.
-"""
+"""Tables for a terminal: aligned columns, as many as fit, one line a row."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
+from expr_tracker.cli.terminal import is_terminal, say, shown
 from expr_tracker.row import without_nonfinite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["cell_text", "echo_bytes", "echo_table", "json_bytes", "local_time"]
+__all__ = ["cell_text", "echo_table", "json_bytes", "local_time"]
 
 #: A longer cell is cut: one text must not push every number off the screen.
 _CELL_CHARACTERS_MAX: Final = 40
 _GAP: Final = "  "
-_ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
-    9: "\\t",
-    10: "\\n",
-    13: "\\r",
-}
 
 
 def cell_text(value: Any) -> str:
@@ -38,8 +28,7 @@ def cell_text(value: Any) -> str:
         return f"{value:.6g}"
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
-    text: str = value.translate(_ESCAPES)
-    text = text.encode("utf-8", "backslashreplace").decode()
+    text = shown(value)
     if len(text) > _CELL_CHARACTERS_MAX:
         return text[: _CELL_CHARACTERS_MAX - 1] + "…"
     return text
@@ -57,19 +46,19 @@ def local_time(seconds: Any) -> str:
 
 def echo_table(names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     """Print a table; on a terminal without the columns that do not fit, which are then named."""
-    shown = [cell_text(name) for name in names]
+    titles = [cell_text(name) for name in names]
     cells = [list(line) for line in lines]
     widths = [
-        max(len(shown[i]), max((len(line[i]) for line in cells), default=0))
-        for i in range(len(shown))
+        max(len(titles[i]), max((len(line[i]) for line in cells), default=0))
+        for i in range(len(titles))
     ]
-    count = _fitting(widths) if sys.stdout.isatty() else len(widths)
-    for line in (shown, *cells):
+    count = _fitting(widths) if is_terminal() else len(widths)
+    for line in (titles, *cells):
         pairs = zip(line[:count], widths[:count], strict=True)
-        echo_bytes((_GAP.join(cell.ljust(width) for cell, width in pairs)).rstrip().encode())
-    if count < len(shown):
-        rest = ", ".join(shown[count:])
-        click.echo(f"({len(shown) - count} more columns: {rest}; --metric chooses)", err=True)
+        say(_GAP.join(cell.ljust(width) for cell, width in pairs).rstrip())
+    if count < len(titles):
+        rest = ", ".join(titles[count:])
+        say(f"({len(titles) - count} more columns: {rest}; --metric chooses)", err=True)
 
 
 def _fitting(widths: list[int]) -> int:
@@ -91,8 +80,3 @@ def json_bytes(document: Any) -> bytes:
         document = without_nonfinite(document)
     text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
     return text.encode("utf-8", "backslashreplace")
-
-
-def echo_bytes(line: bytes) -> None:
-    """Print one line of UTF-8, whatever encoding the terminal claims."""
-    click.echo(line)

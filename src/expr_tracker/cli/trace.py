@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from expr_tracker.cli.failure import reported
+from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.terminal import say, say_json, shown
 from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ __all__ = ["command"]
 
 #: A path that is wider than this is shown by its end, which tells more than its beginning.
 _PATH_CHARACTERS_MAX: Final = 60
+
+
+class _NotWrittenError(Failure):
+    """The question was right, the disk was not."""
+
+    exit_code = 1
 
 
 @click.command()
@@ -80,10 +87,9 @@ def _write(options: dict[str, Any]) -> None:
     except TrackerError:
         raise
     except OSError as error:
-        # Exit code 1: the question was right, the disk was not.
-        raise click.ClickException(f"The trace could not be written: {error}") from error
-    click.echo(f"{count} spans written to {output}.")
-    click.echo("Open it in https://ui.perfetto.dev or chrome://tracing.")
+        raise _NotWrittenError(f"The trace could not be written: {error}") from error
+    say(f"{count} spans written to {output}.")
+    say("Open it in https://ui.perfetto.dev or chrome://tracing.")
 
 
 def _print_summary(options: dict[str, Any]) -> None:
@@ -91,20 +97,21 @@ def _print_summary(options: dict[str, Any]) -> None:
 
     streams = summarize(options["run"], **_filters(options), group=options["group"])
     if options["shape"] == "json":
-        click.echo(json.dumps([dataclasses.asdict(stream) for stream in streams], indent=2))
+        document = [dataclasses.asdict(stream) for stream in streams]
+        say_json(json.dumps(document, indent=2).encode())
         return
     for number, stream in enumerate(streams):
         if number:
-            click.echo()
+            say()
         for line in _block(stream):
-            click.echo(line)
+            say(line)
 
 
 def _block(stream: StreamTime) -> list[str]:
     members = f" ({len(stream.members)} streams)" if len(stream.members) > 1 else ""
     if not stream.paths:
         return [f"{stream.label}{members}  no spans"]
-    names = [_shortened(time.path) for time in stream.paths]
+    names = [_path_cell(time.path) for time in stream.paths]
     width = max(map(len, names))
     lines = [f"{stream.label}{members}  {stream.seconds:.2f}s in root spans"]
     lines += [
@@ -115,12 +122,11 @@ def _block(stream: StreamTime) -> list[str]:
     return lines
 
 
-def _shortened(path: str) -> str:
-    # A name may hold line breaks and control characters; a terminal must not obey them.
-    shown = "".join(character if character.isprintable() else "?" for character in path)
-    if len(shown) <= _PATH_CHARACTERS_MAX:
-        return shown
-    return "..." + shown[3 - _PATH_CHARACTERS_MAX :]
+def _path_cell(path: str) -> str:
+    text = shown(path)
+    if len(text) <= _PATH_CHARACTERS_MAX:
+        return text
+    return "..." + text[3 - _PATH_CHARACTERS_MAX :]
 
 
 def _names(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.terminal import say
 
 if TYPE_CHECKING:
     from expr_tracker.history.verification import StreamReport
@@ -26,23 +27,23 @@ def command(*, run: str, against: str | None) -> None:
     from expr_tracker.history.verification import compare, verify
 
     report = verify(run)
-    click.echo(f"{report.path}: {report.status}")
+    say(f"{report.path}: {report.status}")
     for stream in report.streams:
         for line in _lines(stream):
-            click.echo(line)
+            say(line)
     problems = report.problems
     for problem in problems:
-        click.echo(f"wrong: {problem}")
+        say(f"wrong: {problem}")
     differences: list[str] = []
     if against is not None:
         differences = compare(run, against)
         for difference in differences:
-            click.echo(f"differs: {difference}")
+            say(f"differs: {difference}")
         if not differences:
-            click.echo(f"equal to {against}")
+            say(f"equal to {against}")
     if problems or differences:
         click.get_current_context().exit(1)
-    click.echo("ok")
+    say("ok")
 
 
 def _lines(stream: StreamReport) -> list[str]:

@@ -14,7 +14,6 @@ One line per step and stream, merged as the default reading is. Nothing is lost 
 from __future__ import annotations
 
 import csv
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +27,15 @@ from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
 from expr_tracker.row import META_NAMES, Row
-from expr_tracker.store.files import StreamKey
+from expr_tracker.store.documents import replacing
+from expr_tracker.store.files import is_own_file
 from expr_tracker.store.lines import encode_line
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
+
+    from expr_tracker.store.files import StreamKey
 
 __all__ = ["ExportReport", "Format", "export"]
 
@@ -59,8 +62,8 @@ class ExportReport:
 
 
 def export(
-    run: str | Path,
-    output: str | Path,
+    run: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     format: Format | None = None,  # noqa: A002 - the word that users look for
     *,
     stream: Any = "*",
@@ -88,24 +91,16 @@ def export(
     target = Path(output)
     kind = _format_of(target, format)
     producers = producers_of(run, stream, rank)
-    directory = producers[0].path.parent
-    if target.resolve().parent == directory.resolve() and StreamKey.from_file(target.name):
-        raise QueryError(
-            f"output={target}: that is the name of the run's own file; choose another."
-        )
+    if is_own_file(target, Path(run)):
+        raise QueryError(f"output={target}: that is the name of a run's own file; choose another.")
     is_single = Path(run).is_file() or (stream != "*" and isinstance(stream, (str, type(None))))
     with ExitStack() as stack:
         sources = [
             (producer.key, stack.enter_context(Source.offline(producer))) for producer in producers
         ]
         reading = _Reading(sources, is_single=is_single and rank != "*", progress=progress)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
-        try:
+        with replacing(target) as temporary:
             rows = _WRITERS[kind](reading, temporary)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
         for _, source in sources:
             source.report()
     return ExportReport(target, rows, tuple(key.label for key, _ in sources))

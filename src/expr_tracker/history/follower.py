@@ -19,6 +19,8 @@ from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.reader import LineFile
 
 if TYPE_CHECKING:
+    import os
+
     from expr_tracker.row import Row
 
 __all__ = ["Follower", "follow"]
@@ -32,7 +34,7 @@ _PLACES_MAX: Final = 256
 
 
 def follow(
-    run: str | Path,
+    run: str | os.PathLike[str],
     stream: str | None = None,
     *,
     rank: int = 0,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
@@ -32,6 +32,10 @@ __all__ = ["arrow_array", "frame_of", "import_arrow", "json_text", "plain_text"]
 
 _logger = logging.getLogger("expr_tracker")
 
+#: A query in a training loop must not repeat its warning; nor may what was said fill the memory.
+_SAID_MAX: Final = 10_000
+_said: set[tuple[str, str]] = set()
+
 
 def frame_of(columns: Columns, output: Output, label: str) -> Any:
     """Return the columns as a table.
@@ -47,7 +51,7 @@ def frame_of(columns: Columns, output: Output, label: str) -> Any:
     columns.finish()
     for name, column in columns.by_name.items():
         lossy = column.lossy()
-        if lossy:
+        if lossy and _is_first(label, name):
             _logger.warning(
                 "%s: column %r keeps its numbers; %s not shown as logged in the table. "
                 'output_type="dict" shows every value.',
@@ -60,6 +64,15 @@ def frame_of(columns: Columns, output: Output, label: str) -> Any:
     if output == "polars":
         return _polars(columns)
     return _arrow(columns)
+
+
+def _is_first(label: str, name: str) -> bool:
+    """Say whether the process has not warned of this column of this file before."""
+    key = (label, name)
+    if key in _said or len(_said) >= _SAID_MAX:
+        return False
+    _said.add(key)
+    return True
 
 
 def json_text(value: Any) -> str:

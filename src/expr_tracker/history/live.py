@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.history.answer import answer
 from expr_tracker.history.question import Question, ask
+from expr_tracker.history.reading import answer_run
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from expr_tracker.history.location import Producer
     from expr_tracker.options import Options
     from expr_tracker.store.live import LiveSnapshot
 
@@ -100,6 +102,67 @@ class HistoryStore:
             result = answer(source, question)
             self._report(source)
             return result
+
+    def query_several(  # noqa: PLR0913 - the keywords of `history`
+        self,
+        n: int | None = 50,
+        *,
+        stream: Any,
+        rank: Any = None,
+        output_type: str | None = "dict",
+        metrics: Any = None,
+        step_range: Any = None,
+        include_meta: bool = True,
+        include_open: bool = True,
+        fill_missing: bool = False,
+        dropna: bool = False,
+        attempt: Any = None,
+    ) -> Any:
+        """Return what streams of the same run have logged, this one as it is in memory.
+
+        ``stream`` and ``rank`` are those of `read_history`, the other keywords those of `query`.
+
+        Raises:
+            RunNotFoundError: no such stream or rank.
+            QueryError: a keyword has no meaning.
+            MissingExtraError: the library for the output is not installed.
+            ForkedObjectError: the store belongs to the parent process.
+        """
+        self._guard()
+        question = ask(
+            n,
+            output_type=output_type,
+            metrics=metrics,
+            step_range=step_range,
+            include_meta=include_meta,
+            fill_missing=fill_missing,
+            dropna=dropna,
+            attempt=attempt,
+        )
+
+        def open_source(producer: Producer) -> Source:
+            is_own = producer.path == self.path
+            source = self._open() if is_own else Source.offline(producer)
+            if not include_open:
+                source.open_row = None
+            if is_own:
+                self._count(question, source)
+            return source
+
+        def report(source: Source) -> None:
+            if source.path == self.path:
+                self._report(source)
+            else:
+                source.report()
+
+        return answer_run(
+            self.path.parent,
+            question,
+            stream=stream,
+            rank=rank,
+            open_source=open_source,
+            report=report,
+        )
 
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - known signature
         """Hand what was committed to the file; with ``commit_open`` the open row too.

@@ -7,6 +7,7 @@ the nearest name.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class Producer:
         return RunFiles(self.path.parent, self.key)
 
 
-def list_streams(run: str | Path) -> list[str | None]:
+def list_streams(run: str | os.PathLike[str]) -> list[str | None]:
     """Return the streams of a run directory, the default one (``None``) first.
 
     The files of several ranks count as one stream. A directory without metrics has none.
@@ -53,7 +54,7 @@ def list_streams(run: str | Path) -> list[str | None]:
     return list(dict.fromkeys(key.stream for key in _keys(directory)))
 
 
-def resolve_run_path(run: str | Path, stream: str | None = None) -> Path:
+def resolve_run_path(run: str | os.PathLike[str], stream: str | None = None) -> Path:
     """Return the metrics file of one stream of a run.
 
     Args:
@@ -67,7 +68,9 @@ def resolve_run_path(run: str | Path, stream: str | None = None) -> Path:
     return producers_of(run, stream)[0].path
 
 
-def producers_of(run: str | Path, stream: Any = None, rank: Any = None) -> list[Producer]:
+def producers_of(
+    run: str | os.PathLike[str], stream: Any = None, rank: Any = None
+) -> list[Producer]:
     """Return the line files that a question means; at least one.
 
     Args:
@@ -107,10 +110,11 @@ def producers_of(run: str | Path, stream: Any = None, rank: Any = None) -> list[
     return [Producer(RunFiles(path, key).metrics, key) for key in found]
 
 
-def _existing(run: str | Path) -> Path:
-    if not isinstance(run, (str, Path)):
+def _existing(run: object) -> Path:
+    text: object = os.fspath(run) if isinstance(run, (str, os.PathLike)) else None
+    if not isinstance(text, str):
         raise QueryError(f"run={run!r} ({type(run).__name__}): expected a path, str or Path.")
-    path = Path(run)
+    path = Path(text)
     if path.exists() or parts_of(path).is_dir():
         return path
     raise RunNotFoundError(f"There is no run at {path}.{_near(path)}")

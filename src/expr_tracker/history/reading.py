@@ -11,16 +11,16 @@ from expr_tracker.history.question import Question, ask
 from expr_tracker.history.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    import os
+    from collections.abc import Callable, Sequence
 
     from expr_tracker.store.index import Attempt
 
-__all__ = ["list_attempts", "read_history"]
+__all__ = ["answer_run", "list_attempts", "read_history"]
 
 
 def read_history(  # noqa: PLR0913 - the keywords of `history`
-    run: str | Path,
+    run: str | os.PathLike[str],
     n: int | None = 50,
     *,
     stream: str | Sequence[str | None] | None = None,
@@ -73,38 +73,57 @@ def read_history(  # noqa: PLR0913 - the keywords of `history`
         dropna=dropna,
         attempt=attempt,
     )
+    return answer_run(run, question, stream=stream, rank=rank)
+
+
+def answer_run(
+    run: str | os.PathLike[str],
+    question: Question,
+    *,
+    stream: Any,
+    rank: Any,
+    open_source: Callable[[Producer], Source] = Source.offline,
+    report: Callable[[Source], None] = Source.report,
+) -> Any:
+    """Return what the streams of a run that are meant answer.
+
+    Args:
+        run: as for `read_history`, and so are ``stream`` and ``rank``.
+        question: what is asked.
+        stream: which streams.
+        rank: which ranks.
+        open_source: opens one; a process that writes one of them opens that one in its own way.
+        report: called with each when it is read.
+
+    Raises:
+        RunNotFoundError: no such run, stream or rank.
+        QueryError: a keyword has no meaning.
+        MissingExtraError: the library for the output is not installed.
+    """
     producers = producers_of(run, stream, rank)
     is_single = len(producers) == 1 and (stream is None or isinstance(stream, str))
     if is_single and stream != "*" and rank != "*":
-        return _read_one(producers[0], question)
-    return _read_several(producers, question)
-
-
-def _read_one(producer: Producer, question: Question) -> Any:
-    with Source.offline(producer) as source:
-        result = answer(source, question)
-        source.report()
-        return result
-
-
-def _read_several(producers: list[Producer], question: Question) -> Any:
+        with open_source(producers[0]) as source:
+            result = answer(source, question)
+            report(source)
+            return result
     has_ranks = len({producer.key.rank for producer in producers}) > 1
     parts = []
     with ExitStack() as stack:
         for producer in producers:
-            source = stack.enter_context(Source.offline(producer))
+            source = stack.enter_context(open_source(producer))
             origin: dict[str, Any] = {"_stream": producer.key.stream}
             if has_ranks:
                 origin["_rank"] = producer.key.rank
             parts.append(Labelled(source, origin))
         result = answer_several(parts, question)
         for part in parts:
-            part.source.report()
+            report(part.source)
         return result
 
 
 def list_attempts(
-    run: str | Path, stream: str | None = None, rank: int | None = None
+    run: str | os.PathLike[str], stream: str | None = None, rank: int | None = None
 ) -> list[Attempt]:
     """Return the attempts of one stream, in the order they were made.
 

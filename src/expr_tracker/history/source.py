@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
@@ -19,6 +20,7 @@ from expr_tracker.store.index import StreamIndex, load_index
 from expr_tracker.store.journal import read_journal
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.lock import is_locked
+from expr_tracker.store.markers import is_marker
 from expr_tracker.store.reader import LineFile
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from expr_tracker.history.location import Producer
     from expr_tracker.store.live import LiveSnapshot
 
-__all__ = ["Source", "has_one_object_per_line", "is_marker"]
+__all__ = ["Source", "has_one_object_per_line"]
 
 _logger = logging.getLogger("expr_tracker")
 _decode_lines = msgspec.json.Decoder(type=dict[str, Any]).decode_lines
@@ -37,11 +39,6 @@ _decode_lines = msgspec.json.Decoder(type=dict[str, Any]).decode_lines
 _COUNT_BYTES: Final = 1 << 20
 #: Most lines are shorter; a longer one takes another look.
 _LINE_START_BYTES: Final = 4096
-
-
-def is_marker(row: Row) -> bool:
-    """Say whether a decoded line is one of the format's own that carries no metrics."""
-    return isinstance(row.get("_attempt"), int) or isinstance(row.get("_attempt_end"), int)
 
 
 def has_one_object_per_line(piece: bytes, count: int) -> bool:
@@ -90,6 +87,9 @@ class Source:
         Raises:
             RunNotFoundError: the file is gone.
         """
+        files = producer.files
+        # Asked before the file is opened as well: a writer that ends in between left no tail torn.
+        was_live = is_locked(files.lock)
         try:
             file = LineFile(producer.path)
         except FileNotFoundError as error:
@@ -97,8 +97,8 @@ class Source:
         try:
             index = load_index(file)
             source = cls(producer.path, file, index)
-            files = producer.files
-            if producer.path == files.metrics and not is_locked(files.lock):
+            is_free = not was_live and not is_locked(files.lock)
+            if producer.path == files.metrics and is_free:
                 source.open_row = read_journal(files.journal, file.size)
                 source._torn_bytes = file.torn_bytes
         except BaseException:
@@ -121,9 +121,7 @@ class Source:
                 _logger.warning(
                     "History reads only the rows in memory: %s cannot be opened (%s).", path, error
                 )
-                index = StreamIndex(attempts=index.attempts)
-                for attempt in index.attempts:
-                    attempt.offset = 0
+                index = StreamIndex(attempts=[replace(each, offset=0) for each in index.attempts])
         for line in snapshot.pending:
             _take_in(index, line)
         pending = b"".join(snapshot.pending) if snapshot.pending else b""

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from expr_tracker.errors import RunNotFoundError
+from expr_tracker.errors import RunNotFoundError, TrackerError
 from expr_tracker.history.live import newest_points
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.source import Source
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
 
-__all__ = ["RunOverview", "Status", "find_runs", "overview_of", "status_of"]
+__all__ = ["RunOverview", "Status", "find_runs", "overview_of", "overviews", "status_of"]
 
 Status = Literal["running", "lost", "failed", "cancelled", "succeeded"]
 
@@ -42,7 +42,7 @@ class RunOverview:
     path: Path
     project: str
     name: str
-    status: Status
+    status: Status | Literal["unreadable"]
     streams: tuple[str, ...]
     """The labels of its producers: ``default``, ``data``, ``data rank 1``."""
     rows: int
@@ -53,9 +53,11 @@ class RunOverview:
     """Unix seconds."""
     value: Any = None
     """The newest value of the metric that was asked for."""
+    problem: str | None = None
+    """Why the run is ``unreadable``."""
 
 
-def status_of(run: str | Path) -> Status:
+def status_of(run: str | os.PathLike[str]) -> Status:
     """Return how a run is doing.
 
     Raises:
@@ -63,8 +65,10 @@ def status_of(run: str | Path) -> Status:
     """
     found = set()
     for producer in producers_of(run, "*"):
+        # Asked before the file is opened: a run that ends in between is running, not lost.
+        was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
-            found.add(_status_of(producer, source))
+            found.add(_status_of(producer, source, was_live=was_live))
     return _worst(found)
 
 
@@ -72,12 +76,47 @@ def _worst(found: set[Status]) -> Status:
     return next(status for status in _ORDER if status in found)
 
 
-def _status_of(producer: Producer, source: Source) -> Status:
-    if is_locked(producer.files.lock):
+def _status_of(producer: Producer, source: Source, *, was_live: bool) -> Status:
+    if was_live:
         return "running"
     ended = source.index.attempts[-1].status
     # An end in words that this version does not know is no proof of an end.
-    return next((status for status in _ORDER[1:] if status == ended), "lost")
+    found: Status = next((status for status in _ORDER[1:] if status == ended), "lost")
+    # The attempt without an end may have begun only now.
+    return "running" if found == "lost" and is_locked(producer.files.lock) else found
+
+
+def overviews(root: Path, metric: str | None = None) -> Iterator[RunOverview]:
+    """Yield what ``et ls`` shows: the runs at or below ``root``, by name.
+
+    A run that cannot be read is ``unreadable`` and costs the others nothing.
+
+    Raises:
+        RunNotFoundError: there is no such directory.
+    """
+    for run in find_runs(root):
+        try:
+            overview = overview_of(run, metric)
+        except (OSError, TrackerError) as error:
+            if not os.path.lexists(run):  # removed meanwhile
+                continue
+            overview = _unreadable(run, error)
+        yield overview
+
+
+def _unreadable(run: Path, error: Exception) -> RunOverview:
+    resolved = run.resolve()
+    return RunOverview(
+        path=run,
+        project=resolved.parent.name,
+        name=resolved.name,
+        status="unreadable",
+        streams=(),
+        rows=0,
+        last_step=None,
+        started=None,
+        problem=str(error),
+    )
 
 
 def overview_of(run: Path, metric: str | None = None) -> RunOverview:
@@ -97,10 +136,10 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
     times: list[float] = []
     value: Any = None
     for producer in producers_of(run, "*"):
+        was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
             index = source.index
-            status = _status_of(producer, source)
-            found.add(status)
+            found.add(_status_of(producer, source, was_live=was_live))
             streams.append(producer.key.label)
             rows += index.rows
             if last_step is None:
@@ -124,10 +163,13 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
 
 
 def _newest_value(producer: Producer, source: Source, metric: str) -> Any:
-    if not is_locked(producer.files.lock):
-        summary = read_document(producer.files.summary)
-        if summary is not None and metric in summary:
-            return summary[metric]
+    summary = read_document(producer.files.summary) or {}
+    pinned = summary.get("_pinned")
+    is_pinned = isinstance(pinned, list) and metric in pinned
+    # A killed attempt logged more than it had time to sum up: only an end vouches for the rest.
+    is_final = source.index.attempts[-1].status is not None
+    if metric in summary and (is_pinned or is_final):
+        return summary[metric]
     points = newest_points(source, metric, 1)
     return points[-1][2] if points else None
 
@@ -156,15 +198,23 @@ def _created(identity: Row) -> float | None:
 def find_runs(root: Path) -> Iterator[Path]:
     """Yield the run directories at or below ``root``, by name.
 
+    Folders that cannot be listed come last: they may be runs.
+
     Raises:
         RunNotFoundError: there is no such directory.
     """
     if not root.is_dir():
         raise RunNotFoundError(f"There is no directory {root}; pass the root of the runs.")
     depth = len(root.parts)
-    for folder, names, _ in os.walk(root):
+    refused: list[Path] = []
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            refused.append(Path(error.filename))
+
+    for folder, names, _ in os.walk(root, onerror=note):
         path = Path(folder)
-        if stream_keys(path):
+        if _is_run(path):
             names.clear()
             yield path
             continue
@@ -173,3 +223,11 @@ def find_runs(root: Path) -> Iterator[Path]:
         )
         if len(path.parts) - depth >= _DEPTH_MAX:
             names.clear()
+    yield from refused
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return bool(stream_keys(path))
+    except OSError:  # closed to us since it was listed
+        return True

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -22,13 +22,13 @@ from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
 from expr_tracker.row import Row, without_nonfinite
 from expr_tracker.store.documents import read_document
-from expr_tracker.store.files import sidecar_of
+from expr_tracker.store.files import path_within, sidecar_of
 from expr_tracker.store.index import StreamIndex, tail_checksum
-from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import part_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["AttemptReport", "RunReport", "StreamReport", "compare", "verify"]
 
@@ -134,7 +134,7 @@ class RunReport:
         return found
 
 
-def verify(run: str | Path, stream: Any = "*", rank: Any = None) -> RunReport:
+def verify(run: str | os.PathLike[str], stream: Any = "*", rank: Any = None) -> RunReport:
     """Read every line of a run and report what is there and what is wrong.
 
     Raises:
@@ -150,7 +150,7 @@ def verify(run: str | Path, stream: Any = "*", rank: Any = None) -> RunReport:
     )
 
 
-def compare(one: str | Path, other: str | Path) -> list[str]:
+def compare(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> list[str]:
     """Return what differs between the default readings of two runs; empty if nothing does.
 
     Raises:
@@ -161,9 +161,9 @@ def compare(one: str | Path, other: str | Path) -> list[str]:
     found = []
     for key in sorted({*ours, *theirs}, key=lambda key: key.order):
         if key not in theirs:
-            found.append(f"{key.label}: only in {one}")
+            found.append(f"{key.label}: only in {os.fspath(one)}")
         elif key not in ours:
-            found.append(f"{key.label}: only in {other}")
+            found.append(f"{key.label}: only in {os.fspath(other)}")
         else:
             found += [f"{key.label}: {line}" for line in _differences(ours[key], theirs[key])]
     return found
@@ -238,8 +238,7 @@ def _verify_stream(producer: Producer) -> StreamReport:
     with Source.offline(producer) as source:
         _count(source, report)
         _hash(source, report)
-        # A live writer may be in the middle of its line.
-        report.torn_bytes = 0 if is_locked(producer.files.lock) else source.torn_bytes
+        report.torn_bytes = source.torn_bytes
         report.has_open_row = source.open_row is not None
         report.sidecar = _sidecar(source)
     report.parts_missing = _missing_parts(producer.path)
@@ -351,9 +350,8 @@ def _media_of(value: Any) -> Iterator[tuple[str, str]]:
 def _check_media(directory: Path, media: dict[str, str], report: StreamReport) -> None:
     report.media = len(media)
     for name, expected in sorted(media.items()):
-        path = directory / name
-        # A reference is text from a file: it may not lead out of the run.
-        if ".." in Path(name).parts or not path.is_file():
+        path = path_within(directory, name)
+        if path is None or not path.is_file():
             report.media_missing.append(name)
             continue
         digest = hashlib.sha256()

@@ -7,14 +7,17 @@ file, and whoever renames last changes nothing. A file is there whole or not at 
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import NameRefusedError, RunNotFoundError
 from expr_tracker.row import MediaValue, Row
+from expr_tracker.store.documents import replacing
+from expr_tracker.store.files import path_within
+
+if TYPE_CHECKING:
+    import os
 
 __all__ = ["MEDIA_BYTES_MAX", "StoredValue", "check_size", "media_path"]
 
@@ -87,16 +90,11 @@ def _write_once(path: Path, content: bytes) -> None:
     except FileNotFoundError:
         pass
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
-    try:
+    with replacing(path) as temporary:
         temporary.write_bytes(content)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
-def media_path(run_directory: str | Path, reference: dict[str, Any] | str) -> Path:
+def media_path(run_directory: str | os.PathLike[str], reference: dict[str, Any] | str) -> Path:
     """Return the file that a reference of a row points to.
 
     Args:
@@ -112,10 +110,8 @@ def media_path(run_directory: str | Path, reference: dict[str, Any] | str) -> Pa
         raise NameRefusedError(
             f"media reference {reference!r}: expected a reference with the text 'path'."
         )
-    root = Path(run_directory).resolve()
-    # Resolved, so that neither ".." nor a link leads out.
-    target = (root / path).resolve()
-    if target == root or not target.is_relative_to(root):
+    target = path_within(Path(run_directory), path)
+    if target is None:
         raise NameRefusedError(
             f"media path {path!r} leads out of the run's directory; it was not opened."
         )

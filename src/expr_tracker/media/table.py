@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.media.content import MEDIA_BYTES_MAX, StoredValue
 from expr_tracker.row import Row, RowEncoder, key_text
 from expr_tracker.store.lines import decode_line, encode_line
+
+if TYPE_CHECKING:
+    import os
 
 __all__ = ["TABLE_COLUMNS_MAX", "TABLE_ROWS_MAX", "Table", "read_table"]
 
@@ -208,7 +211,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
-def read_table(path: str | Path) -> dict[str, Any]:
+def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return a stored table as ``{"columns": [...], "data": [[...], ...]}``, NaN restored.
 
     Raises:

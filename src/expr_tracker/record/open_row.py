@@ -28,20 +28,24 @@ class OpenRow:
         step: its step.
         time: when it was opened, in Unix seconds.
         values: plain values by metric name, in the order they came.
+        is_logged: whether a ``log`` call gave it values; finished spans alone leave it False, and
+            its step is then only where it would go.
     """
 
-    __slots__ = ("_paths", "_weights", "step", "time", "values")
+    __slots__ = ("_paths", "_weights", "is_logged", "step", "time", "values")
 
     def __init__(self, step: int, time: float) -> None:
         self.step = step
         self.time = time
         self.values: Row = {}
+        self.is_logged = False
         # Made by the first span only: most rows have none.
         self._weights: dict[str, float] | None = None
         self._paths: set[str] | None = None
 
     def merge(self, values: Row) -> None:
         """Take in the values of a ``log`` call; the later value of a name wins."""
+        self.is_logged = True
         self.values.update(values)
         if self._weights:
             for name in values:

@@ -298,10 +298,15 @@ class Recorder:
             return self._row_without_step()
         if row is not None and row.step == wanted:
             return row
-        limit = row.step if row is not None else self._newest
+        is_logged = row is not None and row.is_logged
+        limit = row.step if row is not None and is_logged else self._newest
         if limit is not None and wanted < limit and self._policy != "allow":
             self._below_limit(wanted, limit, values)
             return None
+        if row is not None and not is_logged:
+            # Spans ended since the last row: their times belong to the step that is logged now.
+            row.step = wanted
+            return row
         if row is not None:
             self._commit_open()
         return self._new_row(wanted)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.loading import loading
 from expr_tracker.row import Row, key_text
@@ -14,14 +16,32 @@ from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from expr_tracker.clock import Clock
     from expr_tracker.console import ConsoleCapture
-    from expr_tracker.options import Options
+    from expr_tracker.run.deadline import Deadline
     from expr_tracker.run.run import Run
     from expr_tracker.run.system_stream import SystemStream
     from expr_tracker.system import SystemThread
 
 __all__ = ["Companions"]
+
+#: What a definition of a metric may say, and what some of its words may hold.
+_WORDS: Final = (
+    "summary",
+    "goal",
+    "unit",
+    "step_metric",
+    "hidden",
+    "step_sync",
+    "description",
+    "overwrite",
+)
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "summary": ("min", "max", "mean", "last", "first", "best", "none"),
+    "goal": ("minimize", "maximize"),
+}
 
 
 class Companions:
@@ -60,12 +80,32 @@ class Companions:
     def define_metric(self, name: str, definition: dict[str, Any]) -> None:
         """Add one metric's definition to ``about.json``."""
         run = self._run
-        self._definitions[key_text(name)] = run.encode(name, definition)
+        self._warn_of_words(key_text(name), definition)
+        self._definitions[key_text(name)] = redact(run.encode(name, definition))
         try:
             self._write_about()
         except OSError as error:
             run.notices.count("degraded", "metric definitions that could not be written")
             run.notices.say(f"{run.files.about} could not be written: {error}.")
+
+    def _warn_of_words(self, name: str, definition: dict[str, Any]) -> None:
+        """Point out what no reader knows; it is kept, for older programs wrote what they liked."""
+        for word, value in definition.items():
+            choices = _CHOICES.get(word, ())
+            if word not in _WORDS:
+                self._say_unknown(name, word, word, _WORDS)
+            for choice in value if isinstance(value, (list, tuple)) else (value,):
+                if choices and choice is not None and choice not in choices:
+                    self._say_unknown(name, f"{word}={choice!r}", str(choice), choices)
+
+    def _say_unknown(self, name: str, what: str, given: str, known: tuple[str, ...]) -> None:  # noqa: PLR0917 - of one caller
+        near = get_close_matches(given.lower(), known, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        self._run.notices.once(
+            ("definition", what),
+            f"define_metric({name!r}): {what} is not known.{hint} It is kept as it is. Known are: "
+            f"{', '.join(known)}.",
+        )
 
     def _write_about(self) -> None:
         run = self._run
@@ -74,17 +114,32 @@ class Companions:
     # -- threads ---------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin what the options ask for, off the caller's thread where it takes long."""
+        """Begin what the options ask for, off the caller's thread where it takes long.
+
+        None of it is worth a run: a part that cannot begin is counted and warned about.
+        """
         options = self._run.options
         if options.capture:
-            self._environment = threading.Thread(
-                target=self._capture, name="expr-tracker-environment", daemon=True
-            )
-            self._environment.start()
+            self._try("The environment", self._start_environment)
         if options.capture_console:
-            self._start_console(options)
+            self._try("The console", self._start_console)
         if options.system_metrics:
-            self._start_system(options)
+            self._try("The stream of the system's metrics", self._start_system)
+
+    def _try(self, part: str, start: Callable[[], None]) -> None:
+        try:
+            start()
+        except Exception as error:  # noqa: BLE001 - a full disk, no more threads, an odd machine
+            notices = self._run.notices
+            notices.count("degraded", "parts of the run that could not be started")
+            notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
+
+    def _start_environment(self) -> None:
+        thread = threading.Thread(
+            target=self._capture, name="expr-tracker-environment", daemon=True
+        )
+        thread.start()
+        self._environment = thread
 
     def _capture(self) -> None:
         with loading:
@@ -103,27 +158,33 @@ class Companions:
             run.notices.count("degraded", "environments that could not be read")
             run.notices.say(f"The environment could not be captured: {error!r}.")
 
-    def _start_console(self, options: Options) -> None:
+    def _start_console(self) -> None:
         from expr_tracker.capture import LineRedactor  # noqa: PLC0415 - on request only
         from expr_tracker.console import ConsoleCapture  # noqa: PLC0415 - on request only
 
         run = self._run
         lock = threading.RLock()
         writer = LineWriter(
-            run.files.console, options, lock=lock, clock=self._clock, notices=run.notices
+            run.files.console,
+            run.options,
+            lock=lock,
+            clock=self._clock,
+            notices=run.notices,
+            subject="other",
         )
+        self._console_writer = writer
 
         def append(line: bytes) -> None:
             with lock:
                 writer.append_line(line)
 
-        self._console_writer = writer
-        self._console = ConsoleCapture(
+        console = ConsoleCapture(
             append, self._clock, redact=LineRedactor(), size_bytes=writer.index.size
         )
-        self._console.start()
+        self._console = console
+        console.start()
 
-    def _start_system(self, options: Options) -> None:
+    def _start_system(self) -> None:
         from expr_tracker.run.system_stream import SystemStream  # noqa: PLC0415 - on request only
         from expr_tracker.system import SystemMeter, SystemThread  # noqa: PLC0415 - on request only
 
@@ -137,16 +198,40 @@ class Companions:
                 level=logging.INFO,
             )
             return
-        self._system = SystemThread(
-            self._system_run.log, options.system_interval, SystemMeter(run.files.directory)
-        )
-        self._system.start()
+        try:
+            system = SystemThread(
+                self._system_run.log,
+                run.options.system_interval,
+                SystemMeter(run.files.directory),
+            )
+            system.start()
+        except BaseException:
+            stream, self._system_run = self._system_run, None
+            stream.close("failed")
+            raise
+        self._system = system
 
-    def stop(self, timeout_seconds: float, status: str) -> None:
+    def writers(self) -> list[LineWriter]:
+        """Return the writers that are open, for the keeper's rounds."""
+        console, system = self._console_writer, self._system_run
+        writers = [] if console is None else [console]
+        return writers if system is None else [*writers, system.writer]
+
+    def keep_places(self) -> None:
+        """Put back what someone removed beside the writers' files.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        system = self._system_run
+        if system is not None:
+            system.keep_place()
+
+    def stop(self, deadline: Deadline, status: str) -> None:
         """End every thread and give the console back.
 
         Args:
-            timeout_seconds: how long each thread is waited for.
+            deadline: until when threads and files are waited for.
             status: how the run ends; the stream ``system`` ends with it.
         """
         if self._console is not None:
@@ -154,20 +239,22 @@ class Companions:
             self._note_console(self._console)
             self._console = None
         if self._console_writer is not None:
-            self._console_writer.close({})
+            self._console_writer.close({}, deadline.seconds_left)
             self._console_writer = None
         if self._system is not None:
-            if not self._system.stop(timeout_seconds):
+            if not self._system.stop(deadline.seconds_left):
                 self._run.notices.say("The thread of the system metrics is stuck.")
             if self._system.failures:
-                self._run.notices.count("dropped", "system samples", self._system.failures)
+                self._run.notices.count(
+                    "dropped", "system samples", self._system.failures, subject="other"
+                )
             self._system = None
         if self._system_run is not None:
-            self._system_run.close(status)
+            self._system_run.close(status, deadline.seconds_left)
             self._system_run = None
         thread, self._environment = self._environment, None
         if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout_seconds)
+            thread.join(deadline.seconds_left)
             if thread.is_alive():
                 self._run.notices.say(
                     f"The thread {thread.name} is stuck; the run ends without it."
@@ -181,7 +268,7 @@ class Companions:
             notices.count("degraded", "console lines cut", stats["cut"])
         lost = sum(stats[why] for why in ("over_limit", "failed", "overflowed", "within_append"))
         if lost:
-            notices.count("dropped", "console lines", lost)
+            notices.count("dropped", "console lines", lost, subject="other")
 
     def abandon_in_child(self) -> None:
         """Go silent after a fork, touching no lock."""

@@ -16,10 +16,12 @@ from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
+from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
     import threading
+    from pathlib import Path
 
     from expr_tracker.clock import Clock
     from expr_tracker.notices import Notices
@@ -42,6 +44,8 @@ class Opened:
     attempt: int
     highest_step: int | None
     newest_step: int | None
+    is_summary_behind: bool
+    """Whether the file may hold rows that its summary does not know, or have lost some that it does."""
 
 
 def open_stream(
@@ -73,7 +77,13 @@ def open_stream(
                 "name": place.name,
             },
         )
+        is_older = _is_older(files.summary, files.metrics)
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
+        is_summary_behind = writer.index.rows > 0 and (
+            is_older
+            or options.resume_step is not None
+            or writer.index.attempts[-1].status is None  # killed
+        )
         with lock:
             attempt = begin_attempt(files, writer, options, clock=clock)
     except BaseException:
@@ -88,7 +98,15 @@ def open_stream(
         attempt,
         index.attempt_max_step,
         index.last_step if options.resume_step is None else options.resume_step - 1,
+        is_summary_behind,
     )
+
+
+def _is_older(path: Path, than: Path) -> bool:
+    try:
+        return path.stat().st_mtime_ns < than.stat().st_mtime_ns
+    except OSError:
+        return True
 
 
 def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles, StreamLock]:
@@ -139,16 +157,11 @@ def begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, cloc
 
 def mark_attempt(writer: LineWriter, number: int, from_step: int | None, *, clock: Clock) -> None:
     """Append the marker of a new attempt; the writer's lock is held."""
-    marker = {
-        "_attempt": number,
-        "_from_step": from_step,
-        "_time": clock.wall(),
-        "_pid": os.getpid(),
-    }
+    marker = begin_marker(number, from_step, time=clock.wall(), pid=os.getpid())
     writer.append_line(encode_line(marker), marker=marker)
 
 
 def mark_end(writer: LineWriter, number: int, status: str, *, clock: Clock) -> None:
     """Append the marker of an attempt's own end; the writer's lock is held."""
-    marker = {"_attempt_end": number, "_status": status, "_time": clock.wall()}
+    marker = end_marker(number, status, time=clock.wall())
     writer.append_line(encode_line(marker), marker=marker)

@@ -45,7 +45,7 @@ def resolve_place(
     """Return where the run goes: ``<root>/<project>/<name>``, or ``run_dir`` itself.
 
     Raises:
-        OptionError: both ``root`` and ``run_dir`` are given.
+        OptionError: both ``root`` and ``run_dir`` are given, or ``run_dir`` has no name.
         NameRefusedError: project or name cannot be a folder's name.
     """
     check_name("project", project)
@@ -56,7 +56,13 @@ def resolve_place(
         )
     if run_dir is not None:
         directory = Path(run_dir)
-        label = name if name is not None else directory.name
+        # "." and ".." have a name only where they lead to.
+        label = name if name is not None else directory.resolve().name
+        if not label:
+            raise OptionError(
+                f"run_dir={os.fspath(run_dir)!r}: the root of a file system is no run's directory. "
+                "Pass a folder below it."
+            )
         return Place(directory, directory / "artifacts", project, label)
     if name is not None:
         check_name("run", name)

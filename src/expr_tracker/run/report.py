@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 __all__ = ["finish_report", "info"]
 
+#: Kinds of loss in the closing line: more would bury the figures before them.
+_KINDS_SHOWN: Final = 10
+
 
 def info(run: Run) -> Row:
     """Return the state of a run as nested figures; the keys are the baseline's and ``loss``."""
     writer, recorder = run.writer, run.recorder
     loss = loss_of(run)
-    spans_dropped = sum(n for kind, n in loss["dropped"].items() if "span" in kind)
-    rows_dropped = sum(loss["dropped"].values()) + sum(loss["refused"].values()) - spans_dropped
     history: Row = {
         "log_dir": run.dir,
         "metrics_file": str(run.files.metrics),
@@ -26,8 +27,8 @@ def info(run: Run) -> Row:
         "rows_logged": recorder.rows,
         "pending_bytes": writer.pending_bytes,
         **run.spans.counts(),
-        "dropped_records": rows_dropped,
-        "dropped_spans": spans_dropped,
+        "dropped_records": run.notices.total("rows", "dropped", "refused"),
+        "dropped_spans": run.notices.total("spans", "dropped", "refused"),
         "cached_rows": 0,
         "cached_bytes": 0,
         "cache_limit_bytes": run.options.cache_bytes or 0,
@@ -68,9 +69,7 @@ def finish_report(run: Run, *, is_quiet: bool) -> None:
     refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
     is_lost = bool(refused or dropped)
     if not is_quiet or is_lost:
-        why = ", ".join(
-            f"{n} {kind}" for kind, n in [*loss["refused"].items(), *loss["dropped"].items()]
-        )
+        why = _biggest([*loss["refused"].items(), *loss["dropped"].items()])
         text = (
             f"{run.project}/{run.name} ({run.files.key.label}): stored {run.writer.index.rows} "
             f"rows; refused {refused}, dropped {dropped}"
@@ -78,3 +77,12 @@ def finish_report(run: Run, *, is_quiet: bool) -> None:
         )
         run.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
     run.notices.emit()
+
+
+def _biggest(counts: list[tuple[str, int]]) -> str:
+    """Return the largest counts in words, and how many kinds are left out."""
+    left = len(counts) - _KINDS_SHOWN
+    if left > 0:
+        counts = sorted(counts, key=lambda count: -count[1])[:_KINDS_SHOWN]
+    words = [f"{number} {kind}" for kind, number in counts]
+    return ", ".join([*words, f"and {left} more kinds in info()['loss']"] if left > 0 else words)

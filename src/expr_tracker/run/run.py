@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from expr_tracker.capture.configuration import config_from
+from expr_tracker.capture.redaction import redact
 from expr_tracker.clock import Clock, SystemClock
 from expr_tracker.errors import ForkedObjectError, OptionError, RunFinishedError
 from expr_tracker.loading import loading
@@ -15,7 +16,9 @@ from expr_tracker.record.keeper import Keeper
 from expr_tracker.record.recorder import Recorder
 from expr_tracker.row import Row, RowEncoder, step_from
 from expr_tracker.run.companions import Companions
+from expr_tracker.run.deadline import Deadline
 from expr_tracker.run.ending import SignalWatch, end_by_signal, status_at_exit, watch_child_exit
+from expr_tracker.run.latest import LastValues
 from expr_tracker.run.opening import Opened, mark_attempt, mark_end, open_stream
 from expr_tracker.run.report import finish_report, info
 from expr_tracker.run.target import RunSpans
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from expr_tracker.history import HistoryStore
     from expr_tracker.notices import Notices
     from expr_tracker.run.place import Place
+    from expr_tracker.store.writer import LineWriter
 
 __all__ = ["Run", "open_runs"]
 
@@ -88,7 +92,7 @@ class Run:
         )
         try:
             self._open_recorder(opened)
-            self._open_companions()
+            self._open_companions(is_summary_behind=opened.is_summary_behind)
             open_runs.add(self)
         except BaseException:
             self._undo_opening(opened)
@@ -126,10 +130,16 @@ class Run:
             notices=notices,
         )
 
-    def _open_companions(self) -> None:
+    def _open_companions(self, *, is_summary_behind: bool) -> None:
         self._summary = Summary(
-            self.files.summary, self.recorder.latest, encoder=self._encoder, guard=self.guard
+            self.files.summary,
+            self.recorder.latest,
+            encoder=self._encoder,
+            guard=self.guard,
+            is_behind=is_summary_behind,
         )
+        self._last_values = LastValues(self, lock=self._lock, is_behind=is_summary_behind)
+        self._last_values.complete()
         if self.options.print_to_screen:
             handle = self.options.print_handle
             self.recorder.add_sink(lambda row: handle(str(row)))
@@ -156,17 +166,18 @@ class Run:
 
     def _undo_opening(self, opened: Opened) -> None:
         """Stop what was begun and let go of the stream: the caller gets no run to finish."""
+        deadline = Deadline(self.options.finish_timeout)
         try:
             if hasattr(self, "_keeper"):
-                self._keeper.stop(self.options.finish_timeout)
+                self._keeper.stop(deadline.half().seconds_left)
             if hasattr(self, "companions"):
-                self.companions.stop(self.options.finish_timeout, "failed")
+                self.companions.stop(deadline.half(), "failed")
             if hasattr(self, "_signals"):
                 self._signals.restore()
             if opened.writer.index.lines:
                 with self._lock:
                     mark_end(opened.writer, opened.attempt, "failed", clock=self._clock)
-            opened.writer.close(self.run_row)
+            opened.writer.close(self.run_row, deadline.seconds_left)
         finally:
             opened.lock.release()
             open_runs.discard(self)
@@ -223,6 +234,7 @@ class Run:
     def summary(self) -> MutableMapping[str, Any]:
         """The last value of every metric; assigned keys are pinned."""
         self.guard()
+        self._last_values.complete()
         return self._summary
 
     # No functools.cached_property: until Python 3.12 it has one lock for all runs, which a fork may
@@ -259,6 +271,7 @@ class Run:
                         self.name,
                         warn=self._warn_of_artifact,
                         clock=self._clock,
+                        redact=redact,
                     )
         return store
 
@@ -307,8 +320,10 @@ class Run:
         def mark() -> None:
             mark_attempt(self.writer, number, wanted, clock=self._clock)
             self.attempt = number
+            self._last_values.forget()
 
         self.recorder.begin_attempt(wanted, mark)
+        self._last_values.complete()
 
     def info(self) -> Row:
         """Return the run's state as figures; see the reference for the keys."""
@@ -356,6 +371,11 @@ class Run:
         if self._status is not None:
             raise RunFinishedError(f"{call}: the run {self.name!r} is finished. Call et.init().")
 
+    def writers(self) -> list[LineWriter]:
+        """Return every open line file of the run, its rows' first."""
+        spans = self.spans.writer
+        return [self.writer, *(() if spans is None else (spans,)), *self.companions.writers()]
+
     def snapshot(self) -> LiveSnapshot:
         """Return index, waiting lines and open row of one moment."""
         self.guard()
@@ -369,9 +389,8 @@ class Run:
         self.guard()
         if commit_open:
             self.recorder.commit_open()
-        self.writer.flush()
-        if self.spans.writer is not None:
-            self.spans.writer.flush()
+        for writer in self.writers():
+            writer.flush()
         self.notices.emit()
 
     @property
@@ -437,25 +456,28 @@ class Run:
 
     def _end_everything(self, status: str) -> None:
         """End threads, rows and files in order; every step may be carried out twice."""
+        deadline = Deadline(self.options.finish_timeout)
         self.recorder.take_over()
-        self._stop_companions(status)
+        # Each part leaves as much time as it had to those behind it: rows come last, not shortest.
+        self._stop_companions(status, deadline.half())
         if self._status is None:
             self.recorder.commit_open()
             self._status = status
         self._end(self._status)
-        is_stopped = self._keeper.stop(self.options.finish_timeout)
+        is_stopped = self._keeper.stop(deadline.half().seconds_left)
         if is_stopped:
             with contextlib.suppress(OSError):  # whoever closes the files says what is wrong there
                 self._upkeep.keep_places()
         else:
             self.notices.say(f"The thread {self._keeper.name} is stuck; the run ends without it.")
-        self._close_files()
+        self._last_values.complete()
+        self._close_files(deadline)
         self._signals.restore()
         self._unwatch_child()
 
-    def _stop_companions(self, status: str) -> None:
+    def _stop_companions(self, status: str, deadline: Deadline) -> None:
         try:
-            self.companions.stop(self.options.finish_timeout, status)
+            self.companions.stop(deadline, status)
         except Exception as error:  # noqa: BLE001 - rows and lock do not depend on it
             self.notices.count("degraded", "parts of the run that could not be stopped")
             self.notices.say(f"A part of the run could not be stopped: {error!r}.")
@@ -467,10 +489,10 @@ class Run:
                 mark_end(self.writer, self.attempt, status, clock=self._clock)
             self.recorder.end("finished")
 
-    def _close_files(self) -> None:
+    def _close_files(self, deadline: Deadline) -> None:
         try:
-            self.writer.close(self.run_row)
-            self.spans.close()
+            self.writer.close(self.run_row, deadline.half().seconds_left)
+            self.spans.close(deadline.seconds_left)
             self._save_summary()
             clear_journal(self.files.journal)
         except Exception:
@@ -510,14 +532,15 @@ class Run:
 
     def _leave(self) -> None:
         """Close the run inside a signal handler: the frames below it will not go on."""
-        self.writer.take_over()
-        self.spans.take_over()
+        deadline = Deadline(self.options.finish_timeout)
+        for writer in self.writers():
+            writer.take_over()
         if self._status is None:
             self.recorder.commit_open(delivers=False)
             self._status = "cancelled"
         self._end(self._status)
-        self.companions.stop(_SIGNAL_WAIT_SECONDS, "cancelled")
-        self._close_files()
+        self._stop_companions("cancelled", Deadline(_SIGNAL_WAIT_SECONDS))
+        self._close_files(deadline)
         self.notices.emit()
 
     def _checkpoint(self) -> None:
@@ -525,9 +548,12 @@ class Run:
 
         def save(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
             if is_free and self._status is None:
+                deadline = Deadline(_SIGNAL_WAIT_SECONDS)
                 self._upkeep.keep_journal(at_once=True)
-                self.flush()
+                for writer in self.writers():
+                    writer.flush(timeout_seconds=deadline.seconds_left)
                 self._save_summary()
+                self.notices.emit()
 
         if not self._is_forked:
             self.recorder.when_free(save, _SIGNAL_WAIT_SECONDS)

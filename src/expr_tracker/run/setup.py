@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from expr_tracker.capture.configuration import config_from
+from expr_tracker.capture.redaction import redact
+from expr_tracker.errors import OptionError
 from expr_tracker.notices import Notices
 from expr_tracker.options import backends_from_environment, make_options
 from expr_tracker.row import RowEncoder
@@ -14,7 +17,6 @@ from expr_tracker.run.run import Run
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
 
 __all__ = ["open_run"]
 
@@ -28,12 +30,14 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     about: dict[str, Any],
     config: Any,
     backends: Any,
+    backend_kwargs: Any,
     alerts: tuple[Any, Any],
     options: Mapping[str, Any],
 ) -> Run:
     """Check every argument, then open the run; nothing is created before all are right."""
     notices = Notices()
-    checked = make_options(options)
+    checked = make_options({**_options_of_jsonl(backend_kwargs), **options})
+    about = {**about, "tags": _tag_list(about.get("tags"))}
     place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)
     _say_what_is_not_there(backends, alerts, notices)
 
@@ -48,9 +52,48 @@ def open_run(  # noqa: PLR0913 - what `init` takes
         place,
         checked,
         config=config_from(config, warn),
-        about={"project": place.project, "name": place.name, "time": time.time(), **plain},
+        about={
+            "project": place.project,
+            "name": place.name,
+            "time": time.time(),
+            **{key: _without_secrets(value) for key, value in plain.items()},
+        },
         notices=notices,
     )
+
+
+def _options_of_jsonl(backend_kwargs: Any) -> Mapping[str, Any]:
+    """Return the options of the run among the arguments by mirror; those of others are theirs."""
+    if backend_kwargs is None:
+        return {}
+    if not isinstance(backend_kwargs, Mapping):
+        raise OptionError(
+            f"backend_kwargs={backend_kwargs!r}: expected a dict of arguments by mirror, such as "
+            '{"jsonl": {"buffer_size": 100}}.'
+        )
+    options = backend_kwargs.get("jsonl", {})
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise OptionError(
+            f'backend_kwargs={{"jsonl": {options!r}}}: expected a dict of options by name. Leave '
+            '"jsonl" out to change none.'
+        )
+    return options
+
+
+def _tag_list(tags: Any) -> list[str]:
+    if tags is None:
+        return []
+    if isinstance(tags, str):
+        return [tags]
+    if not isinstance(tags, Iterable) or isinstance(tags, (bytes, bytearray, Mapping)):
+        raise OptionError(f"tags={tags!r}: expected a text or a list of texts.")
+    return [str(tag) for tag in tags]
+
+
+def _without_secrets(value: Any) -> Any:
+    """Return what describes the run without secrets."""
+    # Tags one by one: a list of texts would be read as the arguments of a program.
+    return [redact(item) for item in value] if isinstance(value, list) else redact(value)
 
 
 def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Notices) -> None:

@@ -43,11 +43,11 @@ class SystemStream:
             self._writer = LineWriter(
                 files.metrics, options, lock=self._lock, clock=clock, notices=run.notices
             )
+            with self._lock:
+                self._attempt = begin_attempt(files, self._writer, options, clock=clock)
         except BaseException:
             self._stream_lock.release()
             raise
-        with self._lock:
-            self._attempt = begin_attempt(files, self._writer, options, clock=clock)
         self._recorder = Recorder(
             self._writer,
             options,
@@ -65,13 +65,29 @@ class SystemStream:
         """Record one sample at the next step."""
         self._recorder.log(row)
 
-    def close(self, status: str) -> None:
+    @property
+    def writer(self) -> LineWriter:
+        """The stream's writer."""
+        return self._writer
+
+    def keep_place(self) -> None:
+        """Put the lock back where someone removed the run directory.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if not self._recorder.has_ended and self._stream_lock.keep_place(SYSTEM_STREAM) == "taken":
+            self._run.notices.count("degraded", "streams with a second writer")
+
+    def close(self, status: str, timeout_seconds: float | None = None) -> None:
         """Mark the end, write what waits and let go of the stream."""
         with self._lock:
             mark_end(self._writer, self._attempt, status, clock=self._clock)
             self._recorder.end("finished")
-        self._writer.close(self._run.run_row)
-        self._stream_lock.release()
+        try:
+            self._writer.close(self._run.run_row, timeout_seconds)
+        finally:
+            self._stream_lock.release()
 
     def abandon_in_child(self) -> None:
         """Let go of the files after a fork, touching no lock."""

@@ -66,7 +66,7 @@ class RunSpans:
             if writer is None:
                 writer = self._open()
                 if writer is None:
-                    self._notices.count("dropped", "spans")
+                    self.count_dropped("spans")
                     return
             writer.append_line(line)
 
@@ -80,6 +80,7 @@ class RunSpans:
                 lock=self._lock,
                 clock=self._clock,
                 notices=self._notices,
+                subject="spans",
             )
         except OSError as error:
             self._has_failed = True
@@ -88,24 +89,19 @@ class RunSpans:
 
     def count_dropped(self, kind: str) -> None:
         """Count a span or a part of one that is not stored, and why."""
-        self._notices.count("dropped", kind)
+        self._notices.count("dropped", kind, subject="spans")
 
     @property
     def writer(self) -> LineWriter | None:
         """The span file's writer; ``None`` before the first span."""
         return self._writer
 
-    def close(self) -> None:
+    def close(self, timeout_seconds: float | None = None) -> None:
         """Count spans that were begun and thrown away, write what waits and close the file."""
         if "expr_tracker.spans" in sys.modules:
             sys.modules["expr_tracker.spans"].settle_collected(self)
         if self._writer is not None:
-            self._writer.close({})
-
-    def take_over(self) -> None:
-        """Let go of what a signal interrupted for good; see `LineWriter.take_over`."""
-        if self._writer is not None:
-            self._writer.take_over()
+            self._writer.close({}, timeout_seconds)
 
     def abandon_in_child(self) -> None:
         """Let go of the file after a fork, touching no lock."""

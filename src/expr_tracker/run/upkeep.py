@@ -58,16 +58,15 @@ class Upkeep:
         """What is done in every round, in this order."""
         return (
             self._clock.resync,
-            self._run.writer.flush_if_due,
-            self._keep_spans,
+            self._flush_if_due,
             self.keep_journal,
             self._keep_index,
             self.keep_places,
         )
 
-    def _keep_spans(self) -> None:
-        if self._run.spans.writer is not None:
-            self._run.spans.writer.flush_if_due()
+    def _flush_if_due(self) -> None:
+        for writer in self._run.writers():
+            writer.flush_if_due()
 
     def keep_journal(self, *, at_once: bool = False) -> None:
         """Write the open row beside the file, once it is old enough or ``at_once``."""
@@ -103,9 +102,9 @@ class Upkeep:
             OSError: it cannot be written.
         """
         run = self._run
-        run.writer.check_place()
-        if run.spans.writer is not None:
-            run.spans.writer.check_place()
+        for writer in run.writers():
+            writer.check_place()
+        run.companions.keep_places()
         if run.is_finished or run.writer.failure is not None:
             return
         label = run.files.key.label

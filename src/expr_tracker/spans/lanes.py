@@ -33,26 +33,28 @@ class Place:
 class Box:
     """A span to place: its times in nanoseconds, its depth where it is known, and its path."""
 
-    __slots__ = ("depth", "path", "start", "stop")
+    __slots__ = ("depth", "filled", "path", "start", "stop")
 
     def __init__(self, path: str, *, start: int, stop: int, depth: int | None) -> None:
         self.path, self.start, self.stop, self.depth = path, start, stop, depth
+        #: Up to where boxes inside of it are drawn: the next one begins there at the earliest.
+        self.filled = start
 
 
 class Lanes:
-    """The lanes of one track, filled in the order of `order`."""
+    """The lanes of one track, filled in the order of `place`."""
 
     def __init__(self) -> None:
+        #: Of every lane the boxes that are open where it is filled up to, outermost first.
         self._lanes: list[list[Box]] = []
-        #: Where the last box of a lane stopped: the next one must not begin before it.
-        self._stops: list[int] = []
+        self._filled: list[int] = []
 
     def place(self, box: Box) -> Place:
         """Return the place of the next span.
 
         Spans come by start, then longest first, then by depth, then as they stand in the file.
         """
-        best: tuple[int, int, int] | None = None  # kinship (lower is closer), lane, kept boxes
+        best: tuple[int, int, int, tuple[int, int]] | None = None
         for index, boxes in enumerate(self._lanes):
             while boxes and boxes[-1].stop <= box.start:
                 boxes.pop()
@@ -60,28 +62,42 @@ class Lanes:
             while kept and _is_over(boxes[kept - 1], box):
                 kept -= 1
             kinship = 2 if kept == 0 else _kinship(boxes[kept - 1], box)
-            if kinship is not None and (best is None or kinship < best[0]):
-                best = (kinship, index, kept)
+            if kinship is None or (best is not None and kinship >= best[0]):
+                continue
+            edges = self._edges(index, kept, box)
+            if edges is not None:
+                best = (kinship, index, kept, edges)
         if best is None:
             self._lanes.append([])
-            self._stops.append(0)
-            best = (2, len(self._lanes) - 1, 0)
-        return self._put(best[1], best[2], box)
+            self._filled.append(box.start)
+            best = (2, len(self._lanes) - 1, 0, (box.start, box.stop))
+        return self._put(best[1], best[2], box, edges=best[3])
 
-    def _put(self, index: int, kept: int, box: Box) -> Place:
+    def _edges(self, index: int, kept: int, box: Box) -> tuple[int, int] | None:
+        """Return start and stop of a box in a lane; ``None`` if it had to be bent too far."""
         boxes = self._lanes[index]
-        if kept < len(boxes):
-            box.start = max(box.start, boxes[kept].stop)
-            del boxes[kept:]
+        if kept == 0:
+            start, stop = max(box.start, self._filled[index]), box.stop
+        else:
+            parent = boxes[kept - 1]
+            start, stop = max(box.start, parent.filled), min(box.stop, parent.stop)
+            if start == parent.start and start + 1 < stop:
+                start += 1  # equal starts: viewers take the first for the outer
+        stop = max(start, stop)
+        if start - box.start > _TOLERANCE_NS or abs(stop - box.stop) > _TOLERANCE_NS:
+            return None
+        return start, stop
+
+    def _put(self, index: int, kept: int, box: Box, *, edges: tuple[int, int]) -> Place:
+        boxes = self._lanes[index]
+        del boxes[kept:]
+        box.start, box.stop = edges
+        box.filled = box.start
         if boxes:
-            parent = boxes[-1]
-            box.stop = min(box.stop, parent.stop)
-            if box.start <= parent.start and parent.start + 1 < box.stop:
-                box.start = parent.start + 1  # equal starts: viewers take the first for the outer
-        box.start = max(box.start, self._stops[index] if not boxes else box.start)
-        box.stop = max(box.stop, box.start)
+            boxes[-1].filled = max(boxes[-1].filled, box.stop)
+        else:
+            self._filled[index] = max(self._filled[index], box.stop)
         boxes.append(box)
-        self._stops[index] = max(self._stops[index], box.stop)
         return Place(index, box.start, box.stop)
 
 

@@ -18,6 +18,8 @@ from expr_tracker.store.files import RunFiles, StreamKey, check_stream, stream_k
 from expr_tracker.store.reader import part_paths, whole_rows
 
 if TYPE_CHECKING:
+    import os
+
     from expr_tracker.row import Row
 
 __all__ = ["Selection", "SpanRecord", "SpanSource", "StreamChoice", "sources_of"]
@@ -184,7 +186,7 @@ def _is_count(value: Any) -> bool:
 
 
 def sources_of(
-    run: str | Path,
+    run: str | os.PathLike[str],
     stream: StreamChoice = "*",
     *,
     rank: int | None = None,

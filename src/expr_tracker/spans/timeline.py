@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.spans.records import Range, Selection, StepRange, StreamChoice, sources_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
-    from pathlib import Path
 
 __all__ = ["PathTime", "StreamTime", "summarize"]
 
@@ -65,7 +65,7 @@ class _Sum:
 
 
 def summarize(
-    run: str | Path,
+    run: str | os.PathLike[str],
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import math
-import os
 import sqlite3
 import tempfile
 from dataclasses import dataclass, field
@@ -31,9 +30,12 @@ from expr_tracker.spans.records import (
     StreamChoice,
     sources_of,
 )
+from expr_tracker.store.documents import replacing
+from expr_tracker.store.files import is_own_file
 from expr_tracker.store.lines import decode_line, encode_line
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Sequence
 
     from expr_tracker.row import Row
@@ -59,12 +61,12 @@ CREATE TABLE points (
 
 
 def build_trace(  # noqa: PLR0913 - one keyword a filter
-    run: str | Path,
+    run: str | os.PathLike[str],
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
     time_range: Range = None,
-    temp_dir: str | Path | None = None,
+    temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     rank: int | None = None,
 ) -> dict[str, Any]:
@@ -90,13 +92,13 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
 
 
 def write_trace(  # noqa: PLR0913 - one keyword a filter
-    run: str | Path,
-    output: str | Path,
+    run: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
     time_range: Range = None,
-    temp_dir: str | Path | None = None,
+    temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     rank: int | None = None,
 ) -> int:
@@ -107,35 +109,32 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
-        QueryError: a range that is none, or a metric that the run has not.
+        QueryError: a range that is none, a metric that the run has not, or an ``output`` that
+            would overwrite a file of a run.
         OSError: ``output`` or the temporary database could not be written.
     """
     selection = Selection(step_range, time_range)
     output = Path(output)
-    beside = output.with_name(f".{output.name}.{os.getpid()}.new")
+    if is_own_file(output, Path(run)):
+        raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
-        try:
-            with beside.open("wb") as file:
-                separator = b'{"traceEvents": [\n'
-                for event in spool.events():
-                    file.write(separator)
-                    file.write(encode_line(event)[:-1])
-                    separator = b",\n"
-                file.write(b'\n],\n"displayTimeUnit": "ms"}\n')
-            beside.replace(output)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        with replacing(output) as beside, beside.open("wb") as file:
+            separator = b'{"traceEvents": [\n'
+            for event in spool.events():
+                file.write(separator)
+                file.write(encode_line(event)[:-1])
+                separator = b",\n"
+            file.write(b'\n],\n"displayTimeUnit": "ms"}\n')
         return spool.span_count
 
 
 @contextlib.contextmanager
 def _spooled(
-    run: str | Path,
+    run: str | os.PathLike[str],
     stream: StreamChoice,
     selection: Selection,
     *,
-    temp_dir: str | Path | None,
+    temp_dir: str | os.PathLike[str] | None,
     metrics: str | Sequence[str] | None,
     rank: int | None,
 ) -> Iterator[_Spool]:

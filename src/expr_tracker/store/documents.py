@@ -6,17 +6,40 @@ renamed over it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
 import threading
 from typing import TYPE_CHECKING, Any
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["read_document", "write_document", "write_once"]
+__all__ = ["read_document", "replacing", "write_document", "write_once"]
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path beside ``path`` to write to; what is there at the end takes its place whole.
+
+    Of several that do this at the same time each replaces the file, and the last one stays.
+
+    Raises:
+        OSError: it could not be put in place. Then, and on an error within, what stood at ``path``
+            stays and nothing is left beside it.
+    """
+    temporary = _beside(path)
+    try:
+        yield temporary
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 def write_document(path: Path, document: Row, *, indent: int | None = 2) -> None:
@@ -28,13 +51,8 @@ def write_document(path: Path, document: Row, *, indent: int | None = 2) -> None
         OSError: the document could not be written; the old one stays.
     """
     text = json.dumps(without_nonfinite(document), ensure_ascii=False, indent=indent)
-    temporary = _beside(path)
-    try:
+    with replacing(path) as temporary:
         temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_once(path: Path, document: Row) -> Row:
@@ -75,5 +93,6 @@ def read_document(path: Path) -> Row | None:
 
 
 def _beside(path: Path) -> Path:
-    """Return a temporary name that no other process or thread uses."""
-    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    """Return a temporary name that no other process or thread uses, on this host or another."""
+    own = f"{os.getpid()}.{threading.get_ident()}.{secrets.token_hex(4)}"
+    return path.with_name(f".{path.name}.{own}.new")

@@ -3,14 +3,14 @@
 ::
 
     <root>/<project>/<name>/
-        run.json                                   identity: {"id", "created"}, written once
+        run.json                                   {"id", "created", "project", "name"}, written once
         metrics[.STREAM][.rankN].jsonl             the rows
         metrics[.STREAM][.rankN].jsonl.parts/      set-aside parts, only with rotation
         metrics[.STREAM][.rankN].meta.json         the index: a hint that can be rebuilt
         metrics[.STREAM][.rankN].lock              the writer's lock
         metrics[.STREAM][.rankN].open.json         the journal of the open row
         metrics[.STREAM][.rankN].torn              what was cut off a torn tail, kept
-        spans[.STREAM][.rankN].jsonl               finished spans
+        spans[.STREAM][.rankN].jsonl               finished spans, with .parts, index and .torn
         summary[.STREAM][.rankN].json              the last value of every metric, and pins
         config[.STREAM][.rankN].json               what the user configured
         about[.STREAM][.rankN].json                notes, tags, definitions of metrics
@@ -33,17 +33,38 @@ from expr_tracker.errors import NameRefusedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["RunFiles", "StreamKey", "check_name", "check_stream", "stream_keys"]
+__all__ = [
+    "RunFiles",
+    "StreamKey",
+    "check_name",
+    "check_stream",
+    "is_own_file",
+    "path_within",
+    "stream_keys",
+]
 
 _STREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+#: What people call the producer without a name, on the command line too.
+_DEFAULT_LABEL: Final = "default"
 _RANK_SHARD: Final = re.compile(r"rank\d+", re.IGNORECASE)
 _SHARD_FILE: Final = re.compile(
     r"(?P<kind>[a-z]+)(?:\.(?P<stream>(?!rank\d+\.)[A-Za-z0-9][A-Za-z0-9_-]*))?"
     r"(?:\.rank(?P<rank>\d+))?\.jsonl"
 )
+_OF_PRODUCER: Final = r"(?:\.[A-Za-z0-9][A-Za-z0-9_-]*)?(?:\.rank\d+)?"
+#: Below a run directory. In any letter case: on some file systems it is the same file.
+_OWN: Final = re.compile(
+    r"run\.json|artifacts\.jsonl"
+    rf"|(?:metrics|spans|console){_OF_PRODUCER}\.(?:jsonl|meta\.json|lock|open\.json|torn)"
+    rf"|(?:summary|config|about|environment){_OF_PRODUCER}\.json"
+    r"|[^/]+\.jsonl\.parts(?:/.*)?|media(?:/.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
 #: Most file systems hold 255 bytes a name; a stream shares its file name with other words.
 _STREAM_CHARACTERS_MAX: Final = 128
 _NAME_BYTES_MAX: Final = 255
+#: Folders that a search for runs goes through.
+_LISTED_KINDS: Final = frozenset({"project", "run"})
 #: Names that Windows gives to devices, in any letter case and with any extension.
 _DEVICES: Final = frozenset(
     {"con", "prn", "aux", "nul"}
@@ -70,6 +91,11 @@ def check_stream(stream: object) -> str | None:
             f"stream={stream!r}: a stream is part of a file name: letters, digits, '_' and '-', "
             f"beginning with a letter or digit. Try {_cleaned(stream)!r}."
         )
+    if stream == _DEFAULT_LABEL:
+        raise NameRefusedError(
+            f"stream={stream!r}: that is what the producer without a name is called. Leave stream "
+            "out to be it, or try 'main'."
+        )
     if _RANK_SHARD.fullmatch(stream):
         raise NameRefusedError(
             f"stream={stream!r}: 'rank' and a number already names the files of a rank. "
@@ -85,6 +111,8 @@ def check_stream(stream: object) -> str | None:
 
 def _cleaned(stream: str) -> str:
     cleaned = re.sub(r"[^A-Za-z0-9_-]+", "-", stream).strip("-_")
+    if cleaned == _DEFAULT_LABEL:
+        return "main"
     if not cleaned or _RANK_SHARD.fullmatch(cleaned):
         return "worker-" + cleaned if cleaned else "worker"
     return cleaned
@@ -105,6 +133,8 @@ def check_name(kind: str, name: object) -> str:
             f"{kind} name {name!r} ({type(name).__name__}): a name is a text; use str(...)."
         )
     rule = _broken_rule(name)
+    if rule is None and kind in _LISTED_KINDS:
+        rule = _hidden_rule(name)
     if rule is not None:
         shown = name if len(name) <= 60 else name[:60] + "..."
         raise NameRefusedError(
@@ -135,6 +165,18 @@ def _broken_rule(name: str) -> str | None:  # noqa: PLR0911 - one line per rule
     return None
 
 
+def _hidden_rule(name: str) -> str | None:
+    """Return why a run of or below that folder would not be listed."""
+    if name.lower() == "artifacts":
+        return f"a project keeps its artifacts under that name. Try {name + '-1'!r}"
+    if name[0] == ".":
+        cleaned = name.lstrip(". ") or "run"
+        if _broken_rule(cleaned) is not None or cleaned.lower() == "artifacts":
+            cleaned = f"run-{cleaned}"
+        return f"runs below hidden folders are not listed. Try {cleaned!r}"
+    return None
+
+
 @dataclass(frozen=True, order=False)
 class StreamKey:
     """One producer's files: its stream (``None`` is the default) and its rank."""
@@ -152,7 +194,7 @@ class StreamKey:
     @property
     def label(self) -> str:
         """How messages and timelines name it: ``default``, ``data``, ``data rank 1``."""
-        stream = self.stream if self.stream is not None else "default"
+        stream = self.stream if self.stream is not None else _DEFAULT_LABEL
         return f"{stream} rank {self.rank}" if self.rank else stream
 
     @property
@@ -263,3 +305,39 @@ def torn_of(path: Path) -> Path:
 def parts_of(path: Path) -> Path:
     """Return the folder of a line file's set-aside parts."""
     return path.with_name(path.name + ".parts")
+
+
+def is_own_file(path: Path, run: Path) -> bool:
+    """Say whether a file of that path would be one of a run's own, there already or not.
+
+    Args:
+        path: where something else is about to be written.
+        run: the run that it is made of: its directory, or one of its files. Other runs are known
+            by their identity.
+    """
+    target = path.parent.resolve() / path.name
+    source = run.resolve()
+    if target == source:
+        return True
+    home = source if source.is_dir() else source.parent
+    if home.name.endswith(".parts"):
+        home = home.parent
+    for folder in target.parents:
+        if (folder == home or (folder / "run.json").is_file()) and _OWN.fullmatch(
+            target.relative_to(folder).as_posix()
+        ):
+            return True
+    return False
+
+
+def path_within(directory: Path, name: str) -> Path | None:
+    """Return the place that ``name`` has below ``directory``, links followed.
+
+    ``None``: it lies elsewhere. A name that was read from a file may hold ``..`` or be a link.
+    """
+    root = directory.resolve()
+    try:
+        target = (root / name).resolve()
+    except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
+        return None
+    return target if target != root and target.is_relative_to(root) else None

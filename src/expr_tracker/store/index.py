@@ -6,13 +6,15 @@ or late step costs one more block, not the whole file. The sidecar is a hint: it
 covers and a checksum of the bytes before it, a reader adds what was appended since, and a missing
 or wrong one is made again from the file (`StreamIndex.scan`).
 
-Sidecar, schema 3::
+Sidecar, schema 4::
 
-    {"schema": 3, "size": BYTES, "lines": N, "last_step": STEP, "max_step": STEP,
+    {"schema": 4, "size": BYTES, "lines": N, "rows": N,
+     "last_step": STEP, "max_step": STEP, "attempt_max_step": STEP,
      "last_time": SECONDS, "sorted": BOOL, "has_duplicate_steps": BOOL, "unreadable": N,
-     "tail": CRC32_OF_THE_LAST_64_BYTES,
+     "tail": CRC32_OF_THE_LAST_64_BYTES, "block_lines": LINES_OF_A_BLOCK,
+     "open_block": [LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP],
      "index": [[LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP], ...],
-     "attempts": [{"number", "from_step", "offset", "time", "pid", "status", "end_time"}, ...],
+     "attempts": [[NUMBER, FROM_STEP, OFFSET, TIME, PID, STATUS, END_TIME], ...],
      "check": CRC32_OF_THE_MEMBERS_ABOVE, "run": {...}}
 """
 
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.lines import decode_line, encode_finite
+from expr_tracker.store.markers import Beginning, End, read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,10 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Attempt", "Block", "StreamIndex", "load_index"]
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 #: Lines of one block: a block of five metrics is about 150 kB, read and decoded in a millisecond.
 BLOCK_LINES: Final = 1024
-#: Beyond this many blocks, neighbours are joined: the index stays below 200 kB for any run.
+#: Beyond this many blocks, neighbours are joined: they take 160 kB of the sidecar with steps of seven
+#: digits, 260 kB with any. Attempts come on top without a limit, up to 80 bytes each.
 BLOCKS_MAX: Final = 4096
 _TAIL_BYTES: Final = 64
 # No 64-bit step has more digits, and `int` refuses thousands of them.
@@ -47,9 +51,13 @@ _STEP: Final = re.compile(rb'\{"_step":\s*(-?\d{1,19})[,}]')
 _NO_STEP_LOW, _NO_STEP_HIGH = 2**63 - 1, -(2**63)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Attempt:
-    """One go at a stream: from its marker line to the next one."""
+    """One go at a stream: from its marker line to the next one.
+
+    Frozen, so that copies of an index share them: with thousands of rewinds a copy of each would
+    hold up ``log`` for milliseconds.
+    """
 
     number: int = 1
     """1 for the first."""
@@ -154,23 +162,27 @@ class StreamIndex:
         self._take_marker(marker, self.size)
         self.note_line(size)
 
+    def note(self, size: int, step: int | None, marker: Row | None) -> None:
+        """Take in one appended line: a row if it has a ``step``, else what ``marker`` says."""
+        if step is not None:
+            self.note_row(step, size)
+        elif marker is not None:
+            self.note_marker(marker, size)
+        else:
+            self.note_line(size)
+
     def _take_marker(self, marker: Row, offset: int) -> None:
-        number, time = marker.get("_attempt"), marker.get("_time")
-        seconds = float(time) if isinstance(time, (int, float)) else None
-        if isinstance(number, int):
-            from_step = marker.get("_from_step")
-            pid = marker.get("_pid")
-            from_step = from_step if isinstance(from_step, int) else None
-            self.attempts.append(
-                Attempt(number, from_step, offset, seconds, pid if isinstance(pid, int) else None)
-            )
-            if from_step is not None:
-                self.attempt_max_step = from_step - 1
+        said = read_marker(marker)
+        if isinstance(said, Beginning):
+            begun = Attempt(said.number, said.from_step, offset, said.time, said.pid)
+            if self.attempts[-1] != begun:  # else noted again: an exception came before its size
+                self.attempts.append(begun)
+            if said.from_step is not None:
+                self.attempt_max_step = said.from_step - 1
                 self.has_repeats = True
-        elif isinstance(marker.get("_attempt_end"), int):
-            status = marker.get("_status")
-            self.attempts[-1].status = status if isinstance(status, str) else None
-            self.attempts[-1].end_time = seconds
+        elif isinstance(said, End):
+            newest = self.attempts[-1]
+            self.attempts[-1] = replace(newest, status=said.status, end_time=said.time)
 
     def _close_block(self) -> None:
         # Interrupted behind the append, the block is closed again later: the second one covers
@@ -193,8 +205,22 @@ class StreamIndex:
 
     def copy(self) -> StreamIndex:
         """Return an index that later rows do not change."""
-        attempts = [replace(attempt) for attempt in self.attempts]
-        return replace(self, attempts=attempts, _blocks=self._blocks[:])
+        return replace(self, attempts=self.attempts[:], _blocks=self._blocks[:])
+
+    def without_zones(self, size: int) -> StreamIndex:
+        """Return an index of a changed file of ``size`` bytes: every step may be anywhere in it."""
+        return replace(
+            self,
+            size=size,
+            is_sorted=False,
+            has_repeats=True,
+            attempts=self.attempts[:],
+            _blocks=[],
+            _low=_NO_STEP_HIGH,
+            _high=_NO_STEP_LOW,
+            _block_start=0,
+            _block_first=0,
+        )
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks in file order; the last one is still growing."""
@@ -279,7 +305,7 @@ class StreamIndex:
             "block_lines": self._block_lines,
             "open_block": [self._low, self._block_first, self._block_start, self._high],
             "index": [list(block) for block in self._blocks],
-            "attempts": [vars(attempt) for attempt in self.attempts],
+            "attempts": [list(vars(attempt).values()) for attempt in self.attempts],
         }
         return {**document, "check": _checksum(document), "run": run}
 
@@ -306,7 +332,7 @@ class StreamIndex:
                 is_sorted=bool(document["sorted"]),
                 has_repeats=bool(document["has_duplicate_steps"]),
                 unreadable=_count(document["unreadable"]),
-                attempts=[Attempt(**attempt) for attempt in document["attempts"]] or [Attempt()],
+                attempts=[Attempt(*attempt) for attempt in document["attempts"]] or [Attempt()],
             )
             index._blocks = [
                 (_whole(low), _count(first), _count(start), _whole(high))

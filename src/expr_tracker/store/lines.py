@@ -1,4 +1,4 @@
-r"""The line format: the specification, and the only code that makes or reads a line.
+r"""The line format: the specification, and the only code that encodes or decodes a line.
 
 A line file is UTF-8 text; each line is one JSON object, strict JSON (RFC 8259), ended by ``\n``. A
 line without its end is not there yet. Readers skip empty lines and lines they cannot read (and
@@ -13,7 +13,7 @@ count them), and members that they do not know.
   ``"_nonfinite": {POINTER: "NaN" | "Infinity" | "-Infinity"}`` with JSON pointers (RFC 6901).
 - Half a surrogate pair is written as its ``\udXXX`` escape.
 
-**Markers** have no ``_step``:
+**Markers** have no ``_step`` (`markers` builds and reads them):
 
 - ``{"_attempt": n, "_from_step": int | null, "_time": float, "_pid": int}``: the lines after it
   belong to attempt ``n`` (the first attempt has no marker). With a ``_from_step``, rows of earlier

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     from expr_tracker.notices import Notices
 
-__all__ = ["is_same_file", "open_for_append", "prepare", "put_back", "rescue", "set_part_aside"]
+__all__ = [
+    "is_same_file",
+    "open_for_append",
+    "prepare",
+    "put_back",
+    "read_on",
+    "rescue",
+    "set_part_aside",
+]
 
 #: More of a torn tail is no row: it is a block that the file system filled after a power loss.
 _TORN_BYTES_KEPT: Final = 1 << 20
@@ -40,16 +48,22 @@ def open_for_append(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
 
 
-def prepare(path: Path, notices: Notices) -> StreamIndex:
+def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamIndex:
     """Make an existing line file ready for appending and return its index.
 
     A torn tail (a line without its end, or the zeros that a power loss leaves) is cut off and kept
     beside the file; a last line that only lacks its end is completed.
 
+    Args:
+        path: the line file.
+        notices: where a repair is said.
+        is_indexed: whether the lines are looked at; if not, the index knows the size only.
+
     Raises:
         OSError: it cannot be read or repaired.
     """
     _adopt_following_parts(path)
+    index_of = _index_of if is_indexed else _size_of
     try:
         file = LineFile(path)
     except FileNotFoundError:
@@ -60,14 +74,31 @@ def prepare(path: Path, notices: Notices) -> StreamIndex:
             _repair_tail(path, file.size - file.live_start, tail, notices=notices)
             if decode_line(tail) is not None:
                 with LineFile(path) as repaired:
-                    return _index_of(repaired)
-        return _index_of(file)
+                    return index_of(repaired)
+        return index_of(file)
 
 
 def _index_of(file: LineFile) -> StreamIndex:
     index = load_index(file)
     index.last_time = _newest_time(file)
     return index
+
+
+def _size_of(file: LineFile) -> StreamIndex:
+    return StreamIndex(size=file.size)
+
+
+def read_on(path: Path, index: StreamIndex, *, is_indexed: bool = True) -> None:
+    """Bring ``index`` up to the last whole line of the file; see `prepare`.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with LineFile(path) as file:
+        if is_indexed:
+            index.scan(file)
+        else:
+            index.size = file.size
 
 
 def _newest_time(file: LineFile) -> float | None:

@@ -13,6 +13,8 @@ Invariants:
 - An exception from a signal handler may fall anywhere. What was under way is named in ``_intent``
   (one row) or ``_batch`` (a flush) before the write, and `_settle` finds out from the file's size
   what became of it. Nothing is written twice and nothing that was taken is lost.
+- After another program changed the file, the index has the right size but no zones (``_is_stale``)
+  until `_take_in` has read the file.
 - While ``_flusher`` names a thread, that thread writes ``_batch``, maybe outside of the lock: nobody
   else writes the file or judges the batch by the file's size.
 - The file is opened with ``O_APPEND``, and only while the stream's lock is held.
@@ -20,28 +22,29 @@ Invariants:
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import threading
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.row import Row
+from expr_tracker.store.backlog import Backlog, Item, whole_part
 from expr_tracker.store.index import StreamIndex, save_index
 from expr_tracker.store.lines import encode_finite, encode_line
 from expr_tracker.store.live_file import LiveFile
 from expr_tracker.store.pace import SLOW_SECONDS, Pace
-from expr_tracker.store.place import prepare, rescue
+from expr_tracker.store.place import prepare, read_on
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.thread_locks import are_free, release_all
+from expr_tracker.store.troubles import Troubles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from expr_tracker.clock import Clock
-    from expr_tracker.notices import Notices
+    from expr_tracker.notices import Notices, Subject
     from expr_tracker.options import Options
+    from expr_tracker.row import Row
 
 __all__ = ["LineWriter"]
 
@@ -49,11 +52,8 @@ __all__ = ["LineWriter"]
 _RETRY_SECONDS: Final = 1.0
 #: Bytes handed over in one write of a flush.
 _BATCH_BYTES_MAX: Final = 1 << 20
-
-
-#: A line, the step of its row (``None``: no metric row), its marker, and the caller's row. A plain
-#: tuple: a named one costs 200 ns, a tenth of a whole ``log``.
-_Item = tuple[bytes, int | None, Row | None, Row | None]
+#: Readings of a changed file before the one under the lock, which finds next to nothing left.
+_FREE_READINGS: Final = 2
 
 
 class LineWriter:
@@ -63,7 +63,7 @@ class LineWriter:
     take it themselves and do their slow work outside of it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last two have defaults that all but a few callers want
         self,
         path: Path,
         options: Options,
@@ -72,6 +72,7 @@ class LineWriter:
         clock: Clock,
         notices: Notices,
         write: Callable[[int, bytes], int] = os.write,
+        subject: Subject = "rows",
     ) -> None:
         """Open ``path`` for appending and repair its tail.
 
@@ -82,6 +83,8 @@ class LineWriter:
             clock: for delays.
             notices: where faults are counted.
             write: the system call, replaceable so that tests can slow it down or make it fail.
+            subject: what the lines are, for the figures of what was lost. Lines that are neither
+                rows nor spans have no index: nobody asks where they lie.
 
         Raises:
             OSError: the file cannot be opened.
@@ -92,28 +95,28 @@ class LineWriter:
         self._io = threading.RLock()
         self._clock = clock
         self._monotonic = clock.monotonic
-        self._notices = notices
+        self._troubles = Troubles(path, options, notices=notices, subject=subject)
         self._write = write
-        self.index: StreamIndex = prepare(path, notices)
+        self._is_indexed = subject != "other"
+        self.index: StreamIndex = prepare(path, notices, is_indexed=self._is_indexed)
         self._file = LiveFile(path, options, notices=notices, write=write)
         self._line_bytes_max = options.max_record_bytes or (1 << 62)
         self._rotates = options.max_file_bytes is not None
         self._pace = Pace(options, clock.monotonic())
         self._fsync = self._pace.syncs
         self._direct = not self._pace.buffers
-        self._pending: deque[_Item] = deque()
-        self._pending_bytes = 0
-        self._oldest_pending: float | None = None
-        self._intent: _Item | None = None
+        self._backlog = Backlog(options)
+        self._intent: Item | None = None
         self._intent_start = 0
         self._taken: Row | None = None
-        self._settled: _Item | None = None
-        self._batch: list[_Item] | None = None
+        self._settled: Item | None = None
+        self._batch: list[Item] | None = None
         self._batch_start = 0
         self._flusher: int | None = None
         self._failure: str | None = None
         self._retry_at = 0.0
         self._is_closed = False
+        self._is_stale = False
         self._checked_size = self.index.size
 
     # -- appending -------------------------------------------------------------------------------
@@ -135,7 +138,7 @@ class LineWriter:
             line = encode_line(row)
         size = len(line)
         if size > self._line_bytes_max:
-            self._refuse(size)
+            self._troubles.count_refused(size, self._line_bytes_max)
             return False
         item = (line, step, None, row)
         if not self._direct or self._rotates or self._intent is not None:
@@ -169,7 +172,7 @@ class LineWriter:
         """Append one encoded line, its end included: a span, a console line or a marker."""
         size = len(line)
         if size > self._line_bytes_max:
-            self._refuse(size)
+            self._troubles.count_refused(size, self._line_bytes_max)
             return
         item = (line, step, marker, None)
         if not self._direct or self._rotates or self._intent is not None:
@@ -187,7 +190,7 @@ class LineWriter:
             if failure is not None:
                 self._queue_after_failure(item, failure)
                 return
-        self._note(item)
+        self.index.note(size, step, marker)
         self._intent = None
         if self._fsync:
             self._file.sync()
@@ -197,81 +200,45 @@ class LineWriter:
         self._settle()
         return self._taken is row
 
-    def _append_slowly(self, item: _Item) -> bool:
+    def _append_slowly(self, item: Item) -> bool:
         if self._is_closed:
-            self._count_late()
+            self._troubles.count_late()
             return False
         self._settle()
         self._queue(item)
         now = self._monotonic()
-        if self._oldest_pending is None:
-            self._oldest_pending = now
+        backlog = self._backlog
+        if backlog.oldest is None:
+            backlog.oldest = now
         if self._failure is not None:
-            self._drop_oldest_over_limit()
+            dropped = backlog.drop_oldest()
+            if dropped:
+                self._troubles.count_overflow(dropped, self._failure)
         elif self._pace.must_write(
             now,
-            len(self._pending),
-            is_first=self.index.lines == 0,
-            is_full=self._is_over_limit(),
+            len(backlog.items),
+            is_first=self.index.size == 0,
+            is_full=backlog.is_over_limit,
         ):
             self._flush_here()
         self._pace.newest_append = now
         return True
 
-    def _queue(self, item: _Item) -> None:
+    def _queue(self, item: Item) -> None:
         size = len(item[0])
         # No call lies between these lines but the last one, so they happen together or not at all.
         # What comes later must queue behind, also when an exception keeps us from writing it now.
         self._direct = False
         self._taken = item[3]
-        self._pending_bytes += size
-        self._pending.append(item)
-
-    def _is_over_limit(self) -> bool:
-        records, size = self._options.max_pending_records, self._options.max_pending_bytes
-        return (records is not None and len(self._pending) > records) or (
-            size is not None and self._pending_bytes > size
-        )
-
-    def _drop_oldest_over_limit(self) -> None:
-        dropped = 0
-        while len(self._pending) > 1 and self._is_over_limit():
-            size = len(self._pending[0][0])
-            # As in `_queue`: no call between the two.
-            self._pending_bytes -= size
-            self._pending.popleft()
-            dropped += 1
-        if dropped:
-            kind = f"rows that waited for {self.path.name}"
-            self._notices.count("dropped", kind, dropped)
-            self._notices.once(
-                ("overflow", self.path),
-                f"{self.path} cannot be written ({self._failure}) and the waiting rows exceed "
-                "max_pending_records or max_pending_bytes: the oldest are dropped and counted.",
-            )
-
-    def _refuse(self, size: int) -> None:
-        self._notices.count("refused", "rows over max_record_bytes")
-        self._notices.say(
-            f"A row of {size} bytes was refused: the limit max_record_bytes is "
-            f"{self._line_bytes_max}. Log arrays as artifacts or media, or raise the limit."
-        )
-
-    def _note(self, item: _Item) -> None:
-        line, step, marker, _ = item
-        if step is None and marker is None:
-            self.index.note_line(len(line))
-        elif step is None:
-            self.index.note_marker(marker or {}, len(line))
-        else:
-            self.index.note_row(step, len(line))
+        self._backlog.size += size
+        self._backlog.items.append(item)
 
     # -- trouble ---------------------------------------------------------------------------------
 
-    def _queue_after_failure(self, item: _Item, error: OSError) -> None:
+    def _queue_after_failure(self, item: Item, error: OSError) -> None:
         if self._is_closed:
             # A signal handler finished the run while its own thread was about to write this.
-            self._count_late()
+            self._troubles.count_late()
             self._intent = None
             return
         self._settle()
@@ -279,24 +246,17 @@ class LineWriter:
             self._queue(item)
         self._fail(error)
 
-    def _count_late(self) -> None:
-        self._notices.count("dropped", "rows that were logged while the run was finished")
-
     def _fail(self, error: OSError) -> None:
         reason = error.strerror or str(error)
         self._direct = False
         self._retry_at = self._clock.monotonic() + _RETRY_SECONDS
         if self._failure is None:
-            self._notices.say(
-                f"{self.path} cannot be written: {reason}. Rows are kept in memory (up to "
-                f"max_pending_records={self._options.max_pending_records}) and written as soon as "
-                "it can be; training goes on."
-            )
+            self._troubles.say_failure(reason)
         self._failure = reason
 
     def _recovered(self) -> None:
         if self._failure is not None:
-            self._notices.say(f"{self.path} can be written again; every waiting row is in it.")
+            self._troubles.say_recovery()
             self._failure = None
         self._direct = not self._pace.buffers
 
@@ -315,44 +275,35 @@ class LineWriter:
         elif self._batch is not None:
             self._settle_batch(self._batch, end)
 
-    def _settle_intent(self, item: _Item, actual: int) -> None:
+    def _settle_intent(self, item: Item, actual: int) -> None:
         start = self._intent_start
         if actual >= start + len(item[0]):
             self._settled = item
             self._taken = item[3]
             if self.index.size == start:
-                self._note(item)
+                self.index.note(len(item[0]), item[1], item[2])
         elif actual > start:
             self._cut_back(start)
         self._intent = None
 
-    def _settle_batch(self, batch: list[_Item], actual: int) -> None:
+    def _settle_batch(self, batch: list[Item], actual: int) -> None:
         """Account for the items of a flush that the file holds, and cut off a part of one."""
-        end = whole = self._batch_start
-        count = 0
-        for item in batch:
-            end += len(item[0])
-            if end > actual:
-                break
-            whole = end
-            count += 1
-        self._conclude(batch[:count])
+        written, whole = whole_part(batch, self._batch_start, actual)
+        self._conclude(written)
         if actual > whole:
             self._cut_back(whole)
         self._batch = None
 
-    def _conclude(self, items: list[_Item]) -> None:
+    def _conclude(self, items: list[Item]) -> None:
         """Account for items that are in the file; carried out twice, it changes nothing more."""
         end = self._batch_start
         for item in items:
             size = len(item[0])
             end += size
             if self.index.size < end:
-                self._note(item)
-            if self._pending and self._pending[0] is item:
-                self._pending_bytes -= size
-                self._pending.popleft()
-        self._oldest_pending = self._clock.monotonic() if self._pending else None
+                self.index.note(len(item[0]), item[1], item[2])
+            self._backlog.remove(item)
+        self._backlog.oldest = self._clock.monotonic() if self._backlog.items else None
 
     def _cut_back(self, size: int) -> None:
         rest = self._file.cut_back(size)
@@ -362,12 +313,16 @@ class LineWriter:
 
     # -- writing what waits ----------------------------------------------------------------------
 
-    def flush(self, *, at_once: bool = True) -> bool:
+    def flush(self, *, at_once: bool = True, timeout_seconds: float | None = None) -> bool:
         """Write what waits, outside of the lock; say whether nothing waits any more.
 
         Args:
             at_once: also during the pause after a failure.
+            timeout_seconds: how long another thread's hold on the file is waited for; ``None`` is
+                as long as it takes. A write of our own takes what it takes.
         """
+        if timeout_seconds is not None and not are_free((self._io, self._lock), timeout_seconds):
+            return False
         me = threading.get_ident()
         with self._io:
             if self._flusher == me:
@@ -377,9 +332,9 @@ class LineWriter:
                 while True:
                     with self._lock:
                         if self._is_closed:
-                            return not self._pending
+                            return not self._backlog.items
                         self._settle()
-                        if not self._pending:
+                        if not self._backlog.items:
                             self._recovered()
                             return True
                         if not at_once and self._failure is not None and not self._may_retry():
@@ -399,9 +354,9 @@ class LineWriter:
     def flush_if_due(self) -> None:
         """Write what has waited long enough; the keeper calls this."""
         with self._lock:
-            if not self._pending and self._failure is None:
+            if not self._backlog.items and self._failure is None:
                 return
-            waited = self._clock.monotonic() - (self._oldest_pending or 0.0)
+            waited = self._clock.monotonic() - (self._backlog.oldest or 0.0)
             is_due = self._failure is not None or self._pace.is_due(waited)
         if is_due:
             self.flush(at_once=False)
@@ -411,7 +366,7 @@ class LineWriter:
         if self._flusher is not None:
             return
         try:
-            while self._pending:
+            while self._backlog.items:
                 began = self._monotonic()
                 error = self._write_all(self._begin_batch())
                 self._end_batch(error)
@@ -429,15 +384,9 @@ class LineWriter:
         room = _BATCH_BYTES_MAX
         if self._file.limit is not None:
             end = self.index.size
-            self._file.rotate_before(len(self._pending[0][0]), end)
+            self._file.rotate_before(len(self._backlog.items[0][0]), end)
             room = min(room, self._file.limit - (end - self._file.start))
-        batch: list[_Item] = []
-        size = 0
-        for item in self._pending:
-            size += len(item[0])
-            if batch and size > room:
-                break
-            batch.append(item)
+        batch = self._backlog.first(room)
         flusher = threading.get_ident()
         self._batch_start = self.index.size
         self._batch = batch
@@ -473,69 +422,73 @@ class LineWriter:
         text = self._pace.note_slow_append(self.index.lines)
         if text is not None:
             self._direct = False
-            self._notices.say(f"Appending to {self.path} {text}")
+            self._troubles.say_pace(text)
 
     def _weigh_flush(self, seconds: float) -> None:
         if self._pace.note_flush(seconds):
-            self._direct = not self._pending and self._failure is None
-            self._notices.say(
-                f"Appending to {self.path} is quick again: rows are durable at once."
-            )
+            self._direct = not self._backlog.items and self._failure is None
+            self._troubles.say_pace("is quick again: rows are durable at once.")
 
     # -- the file's place ------------------------------------------------------------------------
 
     def check_place(self) -> None:
         """Put the file back where someone removed it, and notice where someone changed it."""
-        with self._io, self._lock:
+        with self._io:
+            try:
+                with self._lock:
+                    if self._is_closed or self._flusher is not None:
+                        return
+                    self._settle()
+                    self._look_at_place()
+                    self._checked_size = self.index.size
+                    if not self._is_stale:
+                        return
+                self._take_in()
+            except OSError as error:
+                with self._lock:
+                    self._fail(error)
+
+    def _look_at_place(self) -> None:
+        if self._file.is_in_place():
+            more = self._file.end() - self.index.size
+            if more == 0:
+                return
+            self._troubles.count_change(more)
+        else:
+            self._file.put_back(self._checked_size)
+            self._troubles.say_put_back()
+        self._is_stale = True
+        with LineFile(self.path) as file:
+            self._file.start = file.live_start
+            self.index = self.index.without_zones(file.size)
+            torn = file.torn_bytes
+        if torn:
+            self._cut_back(self.index.size)
+
+    def _take_in(self) -> None:
+        """Read a changed file into a new index: 300 000 rows take 0.3 s, so without the lock."""
+        index = StreamIndex()
+        for _ in range(_FREE_READINGS):
+            read_on(self.path, index, is_indexed=self._is_indexed)
+        with self._lock:
             if self._is_closed or self._flusher is not None:
                 return
             self._settle()
-            try:
-                if self._file.is_in_place():
-                    self._check_size()
-                    return
-                self._file.put_back(self._checked_size)
-                self._notices.say(
-                    f"{self.path} had been moved, removed or replaced while it was written; what "
-                    "was missing has been put back and the run goes on there."
-                )
-                self._take_in_again()
-            except OSError as error:
-                self._fail(error)
-
-    def _check_size(self) -> None:
-        size = self._file.end()
-        if size != self.index.size:
-            self._notices.say(
-                f"{self.path} was changed by another program (it has {size} bytes, "
-                f"{self.index.size} were written); rows that it cut off are gone."
-            )
-            self._notices.count("degraded", f"changes of {self.path.name} by other programs")
-            self._take_in_again()
-        self._checked_size = self.index.size
-
-    def _take_in_again(self) -> None:
-        index = StreamIndex()
-        with LineFile(self.path) as file:
-            index.scan(file)
-            self._file.start = file.live_start
-            torn = file.torn_bytes
-        self.index = index
-        if torn:
-            self._cut_back(index.size)
-        self._checked_size = self.index.size
+            read_on(self.path, index, is_indexed=self._is_indexed)
+            self.index = index
+            self._is_stale = False
 
     # -- state and the end -----------------------------------------------------------------------
 
     def pending_lines(self) -> list[bytes]:
         """Return the lines that wait for the file, in order."""
         self._settle()
-        return [item[0] for item in self._pending]
+        return self._backlog.lines()
 
     @property
     def pending_bytes(self) -> int:
         """Bytes that wait for the file."""
-        return self._pending_bytes
+        return self._backlog.size
 
     @property
     def durability(self) -> str:
@@ -552,7 +505,7 @@ class LineWriter:
     def save_index(self, run: Row) -> None:
         """Write the sidecar; a failure is counted, for readers can do without."""
         with self._lock:
-            if self._is_closed:
+            if self._is_closed or self._is_stale or not self._is_indexed:
                 return
             index = self.index.copy()
         try:
@@ -560,15 +513,21 @@ class LineWriter:
                 if file.size >= index.size:
                     save_index(index, file, run)
         except OSError:
-            self._notices.count("degraded", "index files that could not be written")
+            self._troubles.count_sidecar()
 
-    def close(self, run: Row) -> int:
+    def close(self, run: Row, timeout_seconds: float | None = None) -> int:
         """Write what waits, the sidecar, and close; return how many rows could not be written.
 
         Rows that the file does not take go to a rescue file in the system's temporary folder, also
-        where another thread hangs in a write for longer than ``finish_timeout``.
+        where another thread hangs in a write for longer than ``timeout_seconds``.
+
+        Args:
+            run: the run's project and name, for the sidecar.
+            timeout_seconds: by default the option ``finish_timeout``.
         """
-        is_free = self._io.acquire(timeout=self._options.finish_timeout)
+        if timeout_seconds is None:
+            timeout_seconds = self._options.finish_timeout
+        is_free = self._io.acquire(timeout=timeout_seconds)
         try:
             if is_free:
                 self.check_place()
@@ -576,18 +535,13 @@ class LineWriter:
                 self.save_index(run)
             with self._lock:
                 self._settle()
-                lost = list(self._pending)
+                lost = self._backlog.lines()
                 if lost:
-                    self._notices.count(
-                        "dropped", f"rows not written to {self.path.name}", len(lost)
-                    )
                     reason = self._failure or "another thread hangs in a write"
-                    lines = [item[0] for item in lost]
-                    self._notices.say(rescue(self.path, lines, reason))
+                    self._troubles.rescue(lost, reason)
                 self._is_closed = True
                 self._direct = False
-                self._pending.clear()
-                self._pending_bytes = 0
+                self._backlog.clear()
                 self._file.close()
         finally:
             if is_free:
@@ -600,8 +554,8 @@ class LineWriter:
         The process is about to end inside the handler. As after an exception, the file's size tells
         what became of their writes.
         """
-        _release_all(self._lock)
-        _release_all(self._io)
+        release_all(self._lock)
+        release_all(self._io)
         if self._flusher == threading.get_ident():
             self._flusher = None
 
@@ -610,10 +564,3 @@ class LineWriter:
         self._is_closed = True
         self._direct = False
         self._file.close()
-
-
-def _release_all(lock: threading.RLock) -> None:
-    """Release a lock as often as this thread holds it."""
-    with contextlib.suppress(RuntimeError):  # what an unowned lock raises
-        while True:
-            lock.release()

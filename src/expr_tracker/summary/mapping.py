@@ -31,10 +31,17 @@ class Summary(MutableMapping[str, Any]):
         latest: the recorder's last values, shared, not copied.
         encoder: makes assigned values plain.
         guard: raises in a forked child.
+        is_behind: the rows have gone on without the file, so that only its pins are taken over.
     """
 
     def __init__(
-        self, path: Path, latest: Row, *, encoder: RowEncoder, guard: Callable[[], None]
+        self,
+        path: Path,
+        latest: Row,
+        *,
+        encoder: RowEncoder,
+        guard: Callable[[], None],
+        is_behind: bool = False,
     ) -> None:
         self._path = path
         self._latest = latest
@@ -46,7 +53,7 @@ class Summary(MutableMapping[str, Any]):
         for name, value in stored.items():
             if isinstance(pinned, list) and name in pinned:
                 self._pins[name] = value
-            else:
+            elif not is_behind:
                 latest.setdefault(name, value)
 
     def __getitem__(self, name: str) -> Any:

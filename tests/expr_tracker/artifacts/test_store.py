@@ -535,3 +535,35 @@ def test_a_version_whose_line_was_lost_keeps_its_files(store: ArtifactStore, fil
     file.write_bytes(b"new")
     assert store.log(file).version == "v2"
     assert (store.root / "model" / "v1" / "model.pt").read_bytes() == b"1"
+
+
+def test_no_secret_reaches_the_index_wherever_it_was_given(tmp_path: Path) -> None:
+    def redact(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: redact(member) for name, member in value.items()}
+        return value.replace("secret", "***") if isinstance(value, str) else value
+
+    store = ArtifactStore(tmp_path / "secret" / "artifacts", redact=redact)
+    (tmp_path / "secret.txt").write_bytes(b"x")
+
+    def made() -> Artifact:
+        artifact = Artifact("a", description="a secret", metadata={"own": {"key": "secret"}})
+        artifact.add_reference("https://host/x?key=secret", name="remote")
+        return artifact.add_reference(tmp_path / "secret.txt", name="local")
+
+    artifact = store.log(made(), metadata={"more": "secret"})
+    (row,) = lines(store.root / "index.jsonl")
+    assert row is not None
+    assert (row["description"], row["metadata"]) == (
+        "a ***",
+        {"own": {"key": "***"}, "more": "***"},
+    )
+    # A path of this machine is how the file is found again.
+    refs = {entry["path"]: entry["ref"] for entry in row["entries"]}
+    assert refs == {
+        "remote": "https://host/x?key=***",
+        "local": (tmp_path / "secret.txt").as_uri(),
+    }
+    assert artifact.metadata == row["metadata"]
+    assert store.log(made(), metadata={"more": "secret"}).version == "v0"
+    assert ArtifactStore(store.root).find("a").description == "a ***"

@@ -178,6 +178,22 @@ def test_runs_are_listed(run: Path) -> None:
     assert "No runs" in et("ls", empty).stdout
 
 
+def test_a_run_that_cannot_be_read_is_listed_and_the_reason_said(run: Path) -> None:
+    root = run.parent.parent
+    bad = root / "project" / "bad"
+    (bad / "metrics.jsonl").mkdir(parents=True)
+    result = et("ls", root)
+    assert result.exit_code == 0
+    assert [line.split()[1:3] for line in result.stdout.splitlines()[1:]] == [
+        ["bad", "unreadable"],
+        ["one", "lost"],
+    ]
+    assert str(bad) in result.stderr
+    listed = json.loads(et("ls", root, "--format", "json").stdout)
+    assert listed[0]["problem"]
+    assert listed[1]["problem"] is None
+
+
 def test_a_reader_that_goes_away_leaves_no_traceback(run: Path) -> None:
     lines = b"".join(encode_line({"_step": i, "_time": 0.0}) for i in range(50_000))
     (run / "metrics.jsonl").write_bytes(lines)

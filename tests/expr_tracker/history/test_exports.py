@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -162,8 +163,13 @@ def test_a_failed_export_leaves_the_old_file_and_no_other(
 
 def test_an_export_never_overwrites_the_run_itself(tmp_path: Path) -> None:
     write(tmp_path, {"_step": 0})
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ["metrics.data.jsonl", "spans.jsonl", "console.jsonl", "artifacts.jsonl"]:
+        with pytest.raises(QueryError, match="run's own file"):
+            export(tmp_path, tmp_path / name)
     with pytest.raises(QueryError, match="run's own file"):
-        export(tmp_path, tmp_path / "metrics.data.jsonl")
+        export(tmp_path / "metrics.jsonl", tmp_path / "run.json", "jsonl")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     with pytest.raises(QueryError, match="ending names no format"):
         export(tmp_path, tmp_path / "out")
     with pytest.raises(QueryError, match="'parquet'"):
@@ -183,3 +189,24 @@ def test_a_run_without_rows_makes_a_table_without_rows(tmp_path: Path) -> None:
     write(tmp_path)
     export(tmp_path, tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 0
+
+
+def test_exports_of_several_threads_to_one_file_all_succeed(tmp_path: Path) -> None:
+    write(tmp_path, *({"_step": i, "_time": 0.0} for i in range(5)))
+    meet = threading.Barrier(2)
+
+    def run() -> None:
+        # Both are within their writing when the first of them ends.
+        calls = iter([meet.wait])
+        export(tmp_path, tmp_path / "out.jsonl", progress=lambda *_: next(calls, int)())
+        ended.append(1)
+
+    ended: list[int] = []
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ended) == 2
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.jsonl", "out.jsonl"]

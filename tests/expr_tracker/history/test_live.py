@@ -160,3 +160,27 @@ def test_the_open_row_of_a_dead_writer_is_read_and_of_a_live_one_not(tmp_path: P
     with files.metrics.open("ab") as file:
         file.write(b'{"_step":4,"_time":4.0}\n')
     assert [row["_step"] for row in read_history(tmp_path)] == [0, 1, 2, 4]
+
+
+def test_several_streams_are_read_with_the_own_one_as_it_is_in_memory(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "metrics.jsonl", rows_to(2))
+    writer.pending = [encode_line({"_step": 2, "_time": 2.0, "loss": 9})]
+    writer.open_row = {"_step": 3, "_time": 3.0, "acc": 1}
+    (tmp_path / "metrics.data.jsonl").write_bytes(encode_line({"_step": 0, "_time": 0.0, "ms": 5}))
+    store = writer.store()
+
+    def found(**arguments: Any) -> list[tuple[str | None, int]]:
+        rows = store.query_several(-1, **arguments)
+        return [(row["_stream"], row["_step"]) for row in rows]
+
+    own = [(None, step) for step in range(4)]
+    assert found(stream="*") == [*own, ("data", 0)]
+    assert found(stream=["data", None]) == [("data", 0), *own]
+    assert found(stream=[None]) == own
+    assert found(stream="*", include_open=False) == [*own[:-1], ("data", 0)]
+    assert store.query_several(stream="data") == [{"_step": 0, "_time": 0.0, "ms": 5}]
+    frame = store.query_several(1, stream="*", output_type="polars")
+    assert frame["_step"].to_list() == [3, 0]
+    writer.is_forked = True
+    with pytest.raises(ForkedObjectError):
+        store.query_several(stream="*")

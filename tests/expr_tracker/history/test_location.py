@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from expr_tracker.errors import NameRefusedError, QueryError, RunNotFoundError
-from expr_tracker.history import list_streams, read_history, resolve_run_path
+from expr_tracker.history import (
+    compare,
+    export,
+    list_streams,
+    read_history,
+    resolve_run_path,
+    status_of,
+    verify,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,3 +105,21 @@ def test_several_streams_keep_their_own_steps_and_names(tmp_path: Path) -> None:
         read_history(tmp_path, stream="data", rank=7)
     with pytest.raises(QueryError, match="rank"):
         read_history(tmp_path, rank=-1)
+
+
+def test_whatever_names_a_path_names_a_run(tmp_path: Path) -> None:
+    make(tmp_path / "run", "metrics.jsonl")
+    with os.scandir(tmp_path) as entries:
+        (entry,) = entries
+    assert len(read_history(entry)) == 1
+    assert list_streams(entry) == [None]
+    assert resolve_run_path(entry) == tmp_path / "run" / "metrics.jsonl"
+    assert status_of(entry) == "lost"
+    assert verify(entry).streams[0].rows == 1
+    assert compare(entry, entry) == []
+    assert export(entry, tmp_path / "out.csv").rows == 1
+    for wrong in (3, b"run", None):
+        with pytest.raises(QueryError, match="expected a path"):
+            read_history(wrong)  # type: ignore[arg-type]
+    with os.scandir(os.fsencode(tmp_path / "run")) as raw, pytest.raises(QueryError):
+        read_history(next(iter(raw)))  # type: ignore[arg-type]

@@ -190,17 +190,35 @@ def test_a_column_with_a_stray_text_keeps_its_numbers_and_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lines = [{"_step": i, "_time": 0.0, "loss": 0.5 if i != 3 else "oops"} for i in range(10)]
-    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
     for output in ("pandas", "polars", "arrow"):
+        run = tmp_path / output
+        run.mkdir()
+        (run / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
         caplog.clear()
         with caplog.at_level(logging.WARNING, logger="expr_tracker"):
-            table = read_history(tmp_path, -1, output_type=output)
+            table = read_history(run, -1, output_type=output)
         assert cells(table, "loss") == [0.5] * 3 + [None] + [0.5] * 6
         (warning,) = caplog.messages
         assert "'loss'" in warning
         assert "1 value" in warning
         assert 'output_type="dict"' in warning
-    assert read_history(tmp_path, -1)[3]["loss"] == "oops"
+        assert read_history(run, -1)[3]["loss"] == "oops"
+
+
+def test_what_a_table_cannot_show_is_said_once_for_each_column_of_a_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [{"_step": i, "a": i or "x", "b": i or "y"} for i in range(3)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    with caplog.at_level(logging.WARNING, logger="expr_tracker"):
+        for output in ("pandas", "polars", "arrow"):
+            read_history(tmp_path, 2, step_range=(0, 9), output_type=output)
+            read_history(tmp_path, -1, output_type=output)
+            read_history(tmp_path, -1, metrics="a", output_type=output)
+    assert [("'a'" in text, "'b'" in text) for text in caplog.messages] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 def test_kinds_of_columns_are_those_promised(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from expr_tracker.history import compare, read_history, status_of, verify
-from expr_tracker.history.status import find_runs, overview_of
+from expr_tracker.history import compare, read_history, source, status_of, verify
+from expr_tracker.history.location import producers_of
+from expr_tracker.history.source import Source
+from expr_tracker.history.status import find_runs, overview_of, overviews
 from expr_tracker.store.documents import write_document, write_once
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.index import load_index, save_index
@@ -18,6 +20,8 @@ from expr_tracker.store.reader import LineFile
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from expr_tracker.history.location import Producer
 
 Row = dict[str, Any]
 DEFAULT = StreamKey()
@@ -185,3 +189,106 @@ def test_verifying_changes_nothing(tmp_path: Path) -> None:
     verify(tmp_path)
     read_history(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_run_that_ends_while_it_is_looked_at_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = make(tmp_path, rows_to(3), end=None)
+    lock = StreamLock(files.lock)
+    opened = Source.offline
+
+    def opened_then_ended(producer: Producer) -> Source:
+        found = opened(producer)
+        with files.metrics.open("ab") as file:
+            file.write(encode_line(END))
+        lock.release()
+        return found
+
+    monkeypatch.setattr(Source, "offline", opened_then_ended)
+    lock.acquire("default")
+    assert status_of(tmp_path) == "running"
+    lock.acquire("default")
+    assert overview_of(tmp_path).status == "running"
+    monkeypatch.undo()
+    assert status_of(tmp_path) == "succeeded"
+
+
+def test_a_line_that_is_completed_while_it_is_looked_at_is_not_torn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = make(tmp_path, rows_to(3), end=None)
+    lock = StreamLock(files.lock)
+    lock.acquire("default")
+    with files.metrics.open("ab") as file:
+        file.write(b'{"_step":3')
+
+    def opened_then_ended(path: Path) -> LineFile:
+        opened = LineFile(path)
+        with files.metrics.open("ab") as file:
+            file.write(b"}\n" + encode_line(END))
+        lock.release()
+        return opened
+
+    monkeypatch.setattr(source, "LineFile", opened_then_ended)
+    (producer,) = producers_of(tmp_path)
+    with Source.offline(producer) as found:
+        assert found.torn_bytes == 0
+    monkeypatch.undo()
+    assert verify(tmp_path).problems == []
+
+
+def test_a_run_that_begins_while_it_is_looked_at_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = make(tmp_path, rows_to(3))
+    lock = StreamLock(files.lock)
+    opened = Source.offline
+
+    def begun_then_opened(producer: Producer) -> Source:
+        lock.acquire("default")
+        with files.metrics.open("ab") as file:
+            file.write(encode_line({"_attempt": 2, "_time": 1.0}))
+        return opened(producer)
+
+    monkeypatch.setattr(Source, "offline", begun_then_opened)
+    assert status_of(tmp_path) == "running"
+    lock.release()
+
+
+def test_a_run_that_cannot_be_read_is_listed_as_such_beside_the_others(tmp_path: Path) -> None:
+    make(tmp_path / "p" / "good", rows_to(2))
+    (tmp_path / "p" / "bad" / "metrics.jsonl").mkdir(parents=True)
+    make(tmp_path / "p" / "gone", rows_to(2))
+    found = overviews(tmp_path)
+    bad = next(found)
+    assert (bad.project, bad.name, bad.status, bad.rows) == ("p", "bad", "unreadable", 0)
+    assert "irectory" in str(bad.problem)
+    # `find_runs` stands at the run, which is removed before it is read.
+    for path in (tmp_path / "p" / "gone").iterdir():
+        path.unlink()
+    (tmp_path / "p" / "gone").rmdir()
+    assert [overview.name for overview in found] == ["good"]
+
+
+def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(tmp_path: Path) -> None:
+    rows: list[Row] = [{"_step": 0, "acc": 0.5, "best": 1}, END]
+    rows += [{"_attempt": 2, "_time": 1.0}, {"_step": 1, "acc": 0.9, "best": 2}]
+    files = make(tmp_path, rows, end=None)
+    write_document(files.summary, {"acc": 0.5, "best": 7, "_pinned": ["best"]})
+    assert overview_of(tmp_path, "acc").value == 0.9
+    assert overview_of(tmp_path, "best").value == 7
+    make(tmp_path, rows, end={**END, "_attempt_end": 2})
+    assert overview_of(tmp_path, "acc").value == 0.5
+
+
+def test_a_media_file_behind_a_link_out_of_the_run_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    run = tmp_path / "run"
+    (run / "media").mkdir(parents=True)
+    digest = hashlib.sha256(b"secret").hexdigest()
+    (run / "media" / "link").symlink_to(tmp_path)
+    (run / "media" / "file").symlink_to(tmp_path / "secret")
+    names = ["media/link/secret", "media/file"]
+    make(run, [{"_step": i, "x": {"path": n, "sha256": digest}} for i, n in enumerate(names)])
+    assert sorted(verify(run).streams[0].media_missing) == ["media/file", "media/link/secret"]

@@ -48,6 +48,7 @@ class Reference:
         self.newest: int | None = None
         self.following = 0
         self.latest: Values = {}
+        self.is_logged = False
 
     @property
     def step(self) -> int:
@@ -57,6 +58,7 @@ class Reference:
         if self.open is None:
             return
         step, values = self.open
+        self.is_logged = False
         self.open = None
         self.rows.append((step, values))
         self.latest |= values
@@ -71,12 +73,16 @@ class Reference:
             if self.open is None:
                 self.open = (self.following, {})
         elif self.open is None or self.open[0] != step:
-            limit = self.newest if self.open is None else self.open[0]
+            limit = self.open[0] if self.open is not None and self.is_logged else self.newest
             if limit is not None and step < limit and self.policy != "allow":
                 return "refused"
-            self.commit()
-            self.open = (step, {})
+            if self.open is not None and not self.is_logged:
+                self.open = (step, self.open[1])
+            else:
+                self.commit()
+                self.open = (step, {})
         assert self.open is not None
+        self.is_logged = True
         self.open[1].update(values)
         if commit or (commit is None and step is None):
             self.commit()

@@ -12,10 +12,14 @@ from expr_tracker.capture import environment as environment_module
 from expr_tracker.notices import Notices
 from expr_tracker.options import make_options
 from expr_tracker.run import run as run_module
+from expr_tracker.run.deadline import Deadline
 from expr_tracker.run.place import Place
 from expr_tracker.run.run import Run
 from expr_tracker.store.documents import read_document, write_document
+from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import whole_rows
+from expr_tracker.store.writer import LineWriter
+from expr_tracker.system import SystemThread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,6 +138,114 @@ def test_an_environment_that_takes_for_ever_is_not_waited_for_longer_than_was_sa
     for thread in threading.enumerate():
         if thread.name == "expr-tracker-environment":
             thread.join(30)
+
+
+@pytest.mark.parametrize("file", ["console.jsonl", "metrics.system.jsonl", "metrics.system.lock"])
+def test_a_companion_that_cannot_begin_costs_the_run_nothing(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, file: str
+) -> None:
+    (tmp_path / "p" / "n" / file / "inside").mkdir(parents=True)
+    run = make(capture_console=True, system_metrics=True)
+    run.log({"a": 1})
+    run.finish(quiet=True)
+    assert "goes on without" in caplog.text
+    assert run.info()["loss"]["degraded"] == {"parts of the run that could not be started": 1}
+    assert len(list(whole_rows(run.files.metrics))) == 2
+
+
+def test_a_thread_that_cannot_begin_leaves_no_stream_behind(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SystemThread, "start", fail)
+        run = make(system_metrics=True)
+    path = run.files.directory / "metrics.system.lock"
+    assert not is_locked(path)
+    assert run.companions.writers() == []
+    run.finish(quiet=True)
+    assert run.info()["loss"]["degraded"] == {"parts of the run that could not be started": 1}
+
+
+def test_every_open_file_is_in_the_keepers_rounds(make: Make) -> None:
+    run = make(
+        capture_console=True, system_metrics=True, durability="buffered", system_interval=60.0
+    )
+    assert run.companions._system is not None
+    assert run.companions._system.stop(30)  # its first sample must not come between
+    run.spans.append(b"{}\n")
+    names = [writer.path.name for writer in run.writers()]
+    assert names == ["metrics.jsonl", "spans.jsonl", "console.jsonl", "metrics.system.jsonl"]
+    for writer in run.writers():
+        with writer._lock:
+            writer.append_line(b'{"first": 1}\n')
+            writer.append_line(b'{"second": 2}\n')
+            writer._fail(OSError(28, "No space left on device"))
+            writer._retry_at = 0.0
+    run._keeper.round()
+    for writer in run.writers():
+        assert (writer.pending_bytes, writer.failure) == (0, None), writer.path.name
+    for writer in run.writers():
+        writer.path.unlink()
+    (run.files.directory / "metrics.system.lock").unlink()
+    run._keeper.round()
+    assert all(writer.path.exists() for writer in run.writers())
+    assert is_locked(run.files.directory / "metrics.system.lock")
+    run.finish(quiet=True)
+    assert run.writers()[1:] == [run.spans.writer]
+
+
+def test_the_parts_of_a_run_share_one_deadline(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds: list[float] = []
+    close = LineWriter.close
+
+    def note(self: LineWriter, run: dict[str, Any], timeout_seconds: float | None = None) -> int:
+        assert timeout_seconds is not None
+        seconds.append(timeout_seconds)
+        return close(self, run, timeout_seconds)
+
+    monkeypatch.setattr(LineWriter, "close", note)
+    run = make(capture_console=True, system_metrics=True, finish_timeout=8.0)
+    run.spans.append(b"{}\n")
+    run.finish(quiet=True)
+    console, system, rows, spans = seconds
+    assert 0 < system <= console <= 4
+    assert 0 < rows <= 4
+    assert rows < spans <= 8
+
+
+def test_a_deadline_is_over_some_time_and_never_longer_than_a_lock_can_wait() -> None:
+    assert Deadline(0).seconds_left == 0
+    assert Deadline(-5).seconds_left == 0
+    assert Deadline(1e300).seconds_left == threading.TIMEOUT_MAX
+    assert 0 < Deadline(8).half().seconds_left <= 4
+
+
+def test_words_that_no_reader_of_definitions_knows_are_pointed_out_once_and_kept(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = make()
+    run.define_metric("loss", summary=["min", "last"], goal="minimize", unit="s", hidden=False)
+    run.define_metric("loss", step_metric="epoch", step_sync=True, description="x", overwrite=True)
+    run.notices.emit()
+    assert caplog.messages == []
+    for _ in range(2):
+        run.define_metric("loss", sumary="min", goal="minimise", summary=["min", "mx"], qqq=1)
+    run.notices.emit()
+    told = [message.split(" It is kept", maxsplit=1)[0] for message in caplog.messages]
+    assert [text.removeprefix("define_metric('loss'): ") for text in told] == [
+        "sumary is not known. Did you mean 'summary'?",
+        "goal='minimise' is not known. Did you mean 'minimize'?",
+        "summary='mx' is not known. Did you mean 'max'?",
+        "qqq is not known.",
+    ]
+    about = read_document(run.files.about)
+    assert about is not None
+    assert about["metrics"]["loss"]["sumary"] == "min"
 
 
 def test_the_console_is_kept_beside_the_rows(make: Make) -> None:

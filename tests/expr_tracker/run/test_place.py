@@ -45,6 +45,18 @@ def test_run_dir_names_the_directory_itself_and_its_artifacts_lie_within(tmp_pat
     assert resolved("label", run_dir=tmp_path / "x")[0].name == "label"
 
 
+def test_a_run_dir_is_called_by_the_folder_that_it_leads_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "here" / "below").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    assert resolved(None, run_dir=".")[0].name == "here"
+    assert resolved(None, run_dir="below/..")[0].name == "here"
+    assert resolved(None, run_dir="below/")[0].name == "below"
+    with pytest.raises(OptionError, match="root of a file system"):
+        resolved(None, run_dir=Path(tmp_path.anchor))
+
+
 def test_both_root_and_run_dir_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="give one of them"):
         resolved(root=tmp_path, run_dir=tmp_path)

@@ -2,83 +2,30 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import os
-import shutil
-import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import expr_tracker
 from expr_tracker.errors import (
-    ForkedObjectError,
-    NameRefusedError,
     OptionError,
     RunFinishedError,
-    StepError,
     StreamInUseError,
-    UnknownOptionError,
 )
-from expr_tracker.history import read_history
-from expr_tracker.notices import Notices
-from expr_tracker.options import make_options
 from expr_tracker.run import run as run_module
-from expr_tracker.run.place import Place
-from expr_tracker.run.run import Run
 from expr_tracker.store.documents import read_document
-from expr_tracker.store.journal import read_journal
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from tests.expr_tracker.run.conftest import Make
 
-PACKAGE = str(Path(expr_tracker.__file__).parent)
-
-
-class Interrupt(BaseException):
-    """What a signal handler raises."""
-
-
-Make = Callable[..., Run]
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    """Return a maker of runs in one directory; whatever is left open is closed."""
-
-    def open_one(
-        *,
-        name: str = "n",
-        clock: ManualClock | None = None,
-        config: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> Run:
-        run = Run(
-            Place(tmp_path / "p" / name, tmp_path / "p" / "artifacts", "p", name),
-            make_options({"capture": False, **options}),
-            config=config or {},
-            about={"project": "p", "name": "n", "time": 5.0},
-            notices=Notices(),
-            clock=clock,
-        )
-        made.append(run)
-        return run
-
-    made: list[Run] = []
-    yield open_one
-    sys.setprofile(None)
-    for run in tuple(run_module.open_runs):
-        run.finish(quiet=True)
-    for run in made:  # those that ended as their process would have
-        run._keeper.stop(5.0)
+    from expr_tracker.run.run import Run
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
@@ -93,7 +40,7 @@ def keepers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("expr-tracker")]
 
 
-# -- the life of a run -----------------------------------------------------------------------------------
+# -- the life of a run --------------------------------------------------------------------------------
 
 
 def test_a_run_leaves_its_documents_rows_and_no_lock(make: Make, tmp_path: Path) -> None:
@@ -304,352 +251,7 @@ def test_flush_writes_committed_rows_and_with_commit_the_open_one(make: Make) ->
     assert run.step == 8
 
 
-# -- opening that fails ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"stream": "rank1"}, NameRefusedError),
-        ({"stream": "a b"}, NameRefusedError),
-        ({"step_policy": "x"}, OptionError),
-        ({"bufer_size": 1}, UnknownOptionError),
-    ],
-)
-def test_bad_arguments_create_nothing(
-    make: Make, tmp_path: Path, options: dict[str, Any], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        make(**options)
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_stream_in_use_is_refused_and_the_way_out_works(
-    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    first = make()
-    with pytest.raises(StreamInUseError, match=str(os.getpid())):
-        make()
-    other = make(stream="data")
-    monkeypatch.setenv("ET_STREAM_IN_USE", "new")
-    second = make()
-    third = make()
-    fourth = make(stream="data")
-    assert [run.stream for run in (second, third, fourth)] == ["default-2", "default-3", "data-2"]
-    assert "this one writes 'default-2'" in caplog.text
-    first.log({"a": 1})
-    second.log({"a": 2})
-    assert [row["a"] for row in rows(first)] == [1]
-    assert [row["a"] for row in rows(second)] == [2]
-    assert other.stream == "data"
-
-
-def test_a_stream_of_another_letter_case_is_refused(make: Make) -> None:
-    make(stream="Data").finish(quiet=True)
-    with pytest.raises(NameRefusedError, match="letter case"):
-        make(stream="data")
-
-
-def test_a_directory_that_cannot_be_written_raises_and_leaves_nothing_open(
-    make: Make, tmp_path: Path
-) -> None:
-    (tmp_path / "p").write_text("a file")
-    with pytest.raises(OSError, match="p"):
-        make()
-    assert keepers() == []
-    assert run_module.open_runs == set()
-
-
-@pytest.mark.parametrize("file", ["config.json", "about.json", "console.jsonl"])
-def test_an_opening_that_fails_half_way_leaves_no_lock_thread_or_run(
-    make: Make, tmp_path: Path, file: str
-) -> None:
-    (tmp_path / "p" / "n" / file).mkdir(parents=True)
-    (tmp_path / "p" / "n" / file / "inside").touch()
-    with pytest.raises(OSError):  # noqa: PT011 - each platform words it its own way
-        make(capture_console=True)
-    assert keepers() == []
-    assert run_module.open_runs == set()
-    assert not is_locked(tmp_path / "p" / "n" / "metrics.lock")
-    (tmp_path / "p" / "n" / file / "inside").unlink()
-    (tmp_path / "p" / "n" / file).rmdir()
-    run = make()
-    run.log({"a": 1})
-    assert steps(run) == [0]
-
-
-def test_an_opening_that_is_interrupted_anywhere_leaves_no_lock_thread_or_run(
-    make: Make, tmp_path: Path
-) -> None:
-    make(clock=ManualClock()).finish(quiet=True)  # loads what the first run loads
-    for point in range(1, 3_000):
-        name = f"n{point}"
-        lock = tmp_path / "p" / name / "metrics.lock"
-        seen = 0
-
-        def profile(frame: FrameType, event: str, argument: Any, point: int = point) -> None:
-            nonlocal seen
-            if event in {"call", "c_return"} and frame.f_code.co_filename.startswith(PACKAGE):
-                seen += 1
-                if seen == point:
-                    sys.setprofile(None)
-                    raise Interrupt
-
-        run = None
-        gc.disable()  # or the end of an older run would be what is interrupted
-        sys.setprofile(profile)
-        try:
-            run = make(name=name, clock=ManualClock())
-        except Interrupt:
-            pass
-        finally:
-            sys.setprofile(None)
-            gc.enable()
-        if run is not None:
-            run.finish(quiet=True)
-            break
-        if is_locked(lock):
-            gc.collect()
-        assert not is_locked(lock), point
-        assert run_module.open_runs == set(), point
-        for thread in keepers():
-            thread.join(5)
-        assert keepers() == [], point
-        run = make(name=name, clock=ManualClock())
-        run.log({"a": 1})
-        assert steps(run) == [0]
-        run.finish(quiet=True)
-    assert point > 50
-
-
-# -- an end that fails or is interrupted -----------------------------------------------------------------------------
-
-
-def test_a_part_that_cannot_be_stopped_costs_neither_rows_nor_the_stream(
-    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    run = make()
-    run.log({"a": 1})
-
-    def fail(timeout_seconds: float, status: str) -> None:
-        raise RuntimeError("a companion broke")
-
-    monkeypatch.setattr(run.companions, "stop", fail)
-    run.finish()
-    assert "a companion broke" in caplog.text
-    assert rows(run)[-1]["_status"] == "succeeded"
-    assert not is_locked(run.files.lock)
-    assert run_module.open_runs == set()
-    assert keepers() == []
-    again = make()
-    again.log({"a": 2})
-    assert steps(again) == [0, 1]
-
-
-def test_a_finish_that_is_interrupted_anywhere_can_be_repeated(make: Make) -> None:
-    rounds = 0
-    for point in range(1, 3_000):
-        run = make(
-            name=f"n{point}", clock=ManualClock(), durability="buffered", buffer_interval=None
-        )
-        run.log({"a": 1})
-        run.log({"a": 2})
-        run.log({"b": 3}, step=2)
-        seen = 0
-
-        def profile(frame: FrameType, event: str, argument: Any, point: int = point) -> None:
-            nonlocal seen
-            if event in {"call", "c_return"} and frame.f_code.co_filename.startswith(PACKAGE):
-                seen += 1
-                if seen == point:
-                    sys.setprofile(None)
-                    raise Interrupt
-
-        gc.disable()
-        sys.setprofile(profile)
-        try:
-            run.finish(quiet=True)
-        except Interrupt:
-            pass
-        finally:
-            sys.setprofile(None)
-            gc.enable()
-        run.finish(quiet=True)
-        rounds += 1
-        assert run.is_finished
-        assert not is_locked(run.files.lock), point
-        assert run_module.open_runs == set(), point
-        assert steps(run) == [0, 1, 2], point
-        ends = [row for row in rows(run) if "_attempt_end" in row]
-        assert ends[-1]["_attempt_end"] == run.attempt
-        summary = read_document(run.files.summary)
-        assert summary is not None
-        assert summary["b"] == 3
-        if seen < point:
-            break
-    assert rounds > 50
-
-
-# -- resuming ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_resumed_run_goes_on_behind_its_highest_step_in_a_new_attempt(make: Make) -> None:
-    first = make()
-    for step in (0, 7, 3):
-        first.log({"a": step}, step=step, commit=True)
-    first.finish(quiet=True)
-    second = make()
-    assert (first.attempt, second.attempt) == (1, 2)
-    assert second.step == 8
-    second.log({"a": 8})
-    second.finish(quiet=True)
-    third = make()
-    assert third.attempt == 3
-    assert third.step == 9
-    markers = [row for row in rows(third) if "_attempt" in row]
-    assert [(m["_attempt"], m["_from_step"], m["_pid"]) for m in markers] == [
-        (2, None, os.getpid()),
-        (3, None, os.getpid()),
-    ]
-    assert [row["_attempt_end"] for row in rows(third) if "_attempt_end" in row] == [1, 2]
-
-
-def test_a_run_that_never_logged_a_row_has_an_end_and_a_second_attempt(make: Make) -> None:
-    make().finish(quiet=True)
-    second = make()
-    assert (second.attempt, second.step) == (2, 0)
-
-
-def test_resuming_at_a_step_supersedes_what_was_there_and_keeps_it_readable(make: Make) -> None:
-    first = make()
-    for step in range(16):
-        first.log({"y": step}, step=step)
-    first.finish(quiet=True)
-    second = make(resume_step=10)
-    assert second.step == 10
-    for step in range(10, 30):
-        second.log({"y": 100 + step}, step=step)
-    second.finish(quiet=True)
-    found = {row["_step"]: row["y"] for row in read_history(second.dir, -1)}
-    assert sorted(found) == list(range(30))
-    assert (found[9], found[10], found[15]) == (9, 110, 115)
-    old = {row["_step"]: row["y"] for row in read_history(second.dir, -1, attempt=1)}
-    assert old == {step: step for step in range(16)}
-    assert second.attempt == 2
-
-
-def test_resuming_at_a_step_begins_there_also_where_nothing_was_logged_yet(make: Make) -> None:
-    run = make(resume_step=100)
-    assert run.step == 100
-    run.log({"a": 1})
-    run.log({"a": 1})
-    assert steps(run) == [100, 101]
-
-
-def test_under_strict_a_resumed_attempt_may_log_its_steps_again(make: Make) -> None:
-    first = make(step_policy="strict")
-    for step in range(5):
-        first.log({"y": step}, step=step)
-    first.finish(quiet=True)
-    second = make(step_policy="strict", resume_step=2)
-    for step in range(2, 6):
-        second.log({"y": -step}, step=step)
-    second.finish(quiet=True)
-    assert steps(second) == [0, 1, 2, 3, 4, 2, 3, 4, 5]
-
-
-def test_rewinding_a_live_run_begins_an_attempt_at_the_step(make: Make) -> None:
-    run = make()
-    for step in range(6):
-        run.log({"y": step})
-    run.log({"y": 6}, step=6)
-    run.rewind(3)
-    assert (run.attempt, run.step) == (2, 3)
-    run.log({"y": 30})
-    run.rewind(0)
-    assert (run.attempt, run.step) == (3, 0)
-    run.log({"y": 300})
-    run.finish(quiet=True)
-    markers = [row for row in rows(run) if "_attempt" in row]
-    assert [(m["_attempt"], m["_from_step"]) for m in markers] == [(2, 3), (3, 0)]
-    assert [row["_attempt_end"] for row in rows(run) if "_attempt_end" in row] == [3]
-    assert {row["_step"]: row["y"] for row in read_history(run.dir, -1)} == {0: 300}
-    for bad in ("3", 2.5, 2**63):
-        with pytest.raises((StepError, RunFinishedError)):
-            run.rewind(bad)  # type: ignore[arg-type]
-
-
-def test_a_bad_step_does_not_rewind(make: Make) -> None:
-    run = make()
-    run.log({"a": 1})
-    for bad in ("3", 2.5, 2**63, None):
-        with pytest.raises(StepError):
-            run.rewind(bad)  # type: ignore[arg-type]
-    assert (run.attempt, run.step) == (1, 1)
-
-
-def test_pins_and_last_values_survive_a_resume(make: Make) -> None:
-    first = make()
-    first.log({"acc": 0.5, "loss": 2.0})
-    first.summary["acc"] = 0.99
-    first.finish(quiet=True)
-    second = make()
-    second.log({"acc": 0.1})
-    assert dict(second.summary) == {"acc": 0.99, "loss": 2.0}
-    second.finish(quiet=True)
-    assert make().info()["summary"] == {"acc": 0.99, "loss": 2.0}
-
-
-def test_the_time_of_rows_does_not_run_backwards_over_a_resume(make: Make) -> None:
-    first = make(clock=ManualClock(1_000.0))
-    first.log({"a": 1})
-    first.finish(quiet=True)
-    second = make(clock=ManualClock(400.0))
-    second.log({"a": 2})
-    times = [row["_time"] for row in rows(second)]
-    assert times == sorted(times)
-
-
-def test_an_open_row_in_the_journal_is_committed_by_the_next_run(make: Make) -> None:
-    clock = ManualClock()
-    first = make(clock=clock)
-    first.log({"a": 1})
-    first.log({"b": float("inf")}, step=5)
-    first._upkeep.keep_journal()
-    assert not first.files.journal.exists(), "a row younger than a second is not worth a file"
-    clock.advance(1.5)
-    first._upkeep.keep_journal()
-    size = first.files.metrics.stat().st_size
-    journal = read_journal(first.files.journal, size)
-    assert journal == {"_step": 5, "_time": clock.offset, "b": float("inf")}
-    saved = first.files.journal.read_bytes()
-    first.finish(quiet=True)
-    assert not first.files.journal.exists()
-    # What a killed process leaves: its file as it was, and the journal.
-    os.truncate(first.files.metrics, size)
-    first.files.journal.write_bytes(saved)
-    second = make()
-    assert not second.files.journal.exists()
-    assert steps(second) == [0, 5]
-    assert rows(second)[1]["b"] == float("inf")
-    assert second.step == 6
-    assert second.attempt == 2
-
-
-def test_a_journal_of_another_size_is_not_used(make: Make) -> None:
-    clock = ManualClock()
-    first = make(clock=clock)
-    first.log({"a": 1}, step=1)
-    clock.advance(2)
-    first._upkeep.keep_journal()
-    saved = first.files.journal.read_bytes()
-    first.finish(quiet=True)
-    first.files.journal.write_bytes(saved)
-    second = make()
-    assert steps(second) == [1]
-
-
-# -- ranks -----------------------------------------------------------------------------------------------------------------
+# -- ranks --------------------------------------------------------------------------------------------
 
 
 def test_a_rank_has_files_of_its_own_unless_it_shares_the_default_ones(
@@ -672,7 +274,7 @@ def test_a_rank_has_files_of_its_own_unless_it_shares_the_default_ones(
     assert shared.files.metrics.name == "metrics.jsonl"
 
 
-# -- what a run says of itself ---------------------------------------------------------------------------------------------
+# -- what a run says of itself ------------------------------------------------------------------------
 
 
 def test_info_has_the_keys_that_programs_read(make: Make) -> None:
@@ -727,6 +329,28 @@ def test_info_counts_what_was_refused_dropped_and_degraded(make: Make) -> None:
         "degraded": {"values of odd": 1},
     }
     assert told["history"]["dropped_records"] == 5
+
+
+def test_losses_are_of_spans_by_what_they_are_not_by_their_words(make: Make) -> None:
+    run = make(step_policy="monotonic", max_record_bytes=200)
+    run.log({"a": 1}, step=5, commit=True)
+    run.log({"makespan": 1}, step=1)
+    run.spans.append(b"x" * 300 + b"\n")
+    run.spans.count_dropped("attributes")
+    history = run.info()["history"]
+    assert (history["dropped_records"], history["dropped_spans"]) == (1, 2)
+
+
+def test_the_closing_line_names_the_ten_biggest_losses_and_counts_the_others(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = make()
+    for number in range(1, 13):
+        run.notices.count("dropped", f"kind {number}", number)
+    run.finish()
+    assert "(12 kind 12, 11 kind 11, " in caplog.text
+    assert ", 3 kind 3, and 2 more kinds in info()['loss'])" in caplog.text
+    assert "1 kind 1," not in caplog.text
 
 
 def test_the_closing_line_gives_the_figures_and_is_a_warning_only_when_something_was_lost(
@@ -840,153 +464,7 @@ def test_spans_behind_the_end_are_dropped_and_counted(make: Make) -> None:
     assert sum(run.info()["loss"]["dropped"].values()) == 1
 
 
-# -- the place of a run, signals, forks ----------------------------------------------------------------------------------
-
-
-def test_a_removed_run_directory_comes_back_with_identity_lock_and_rows(
-    make: Make, caplog: pytest.LogCaptureFixture
-) -> None:
-    run = make(config={"lr": 1})
-    run.log({"a": 1})
-    run.spans.append(b'{"n":1}\n')
-    identity = read_document(run.files.identity)
-    shutil.rmtree(run.dir)
-    run.log({"a": 2})
-    run._upkeep.keep_places()
-    assert read_document(run.files.identity) == identity
-    assert read_document(run.files.config) == {"lr": 1}
-    assert steps(run) == [0, 1]
-    assert list(whole_rows(run.files.spans)) == [{"n": 1}]
-    assert is_locked(run.files.lock)
-    with pytest.raises(StreamInUseError):
-        make()
-
-
-def test_a_second_writer_that_came_over_a_removed_lock_is_reported_once(
-    make: Make, caplog: pytest.LogCaptureFixture
-) -> None:
-    run = make()
-    run.files.lock.unlink()
-    second = make()
-    for _ in range(3):
-        run._upkeep.keep_places()
-    run.notices.emit()
-    assert sum("another process now writes" in text for text in caplog.messages) == 1
-    second.finish(quiet=True)
-
-
-def test_a_checkpoint_keeps_the_open_row_the_waiting_rows_and_the_summary(make: Make) -> None:
-    run = make(durability="buffered", buffer_interval=None)
-    run.log({"a": 1})
-    run.log({"a": 2})
-    run.log({"b": 3}, step=9)
-    run._checkpoint()
-    assert steps(run) == [0, 1]
-    assert read_document(run.files.summary) == {"a": 2}
-    run.log({"c": 4}, step=9)
-    run._checkpoint()
-    journal = read_journal(run.files.journal, run.files.metrics.stat().st_size)
-    assert journal is not None
-    assert (journal["_step"], journal["b"], journal["c"]) == (9, 3, 4)
-    run.log({"d": 5})
-    run.finish(quiet=True)
-    assert steps(run) == [0, 1, 9]
-
-
-def test_leaving_by_a_signal_writes_everything_first(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr(run_module, "end_by_signal", ended.append)
-    run = make(durability="buffered", buffer_interval=None)
-    run.log({"a": 1})
-    run.log({"a": 2})
-    run.log({"b": 3}, step=9)
-    run._leave_by_signal(15)
-    assert ended == [15]
-    assert steps(run) == [0, 1, 9]
-    assert rows(run)[-1]["_status"] == "cancelled"
-    assert read_document(run.files.summary) == {"a": 2, "b": 3}
-    assert not is_locked(run.files.lock)
-
-
-def test_a_signal_leaves_also_while_another_thread_keeps_the_lock(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr(run_module, "end_by_signal", ended.append)
-    monkeypatch.setattr(run_module, "_SIGNAL_WAIT_SECONDS", 0.05)
-    run = make()
-    run.log({"a": 1})
-    is_held, may_go = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with run._lock:
-            is_held.set()
-            may_go.wait(30)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert is_held.wait(30)
-    run._leave_by_signal(15)
-    assert ended == [15]
-    may_go.set()
-    thread.join()
-    assert read_document(run.files.summary) == {"a": 1}
-
-
-def test_a_signal_inside_log_is_carried_out_when_log_is_through(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr(run_module, "end_by_signal", ended.append)
-    run = make()
-    append = run.writer.append_row
-
-    def interrupted(row: dict[str, Any], step: int, is_finite: bool) -> bool:
-        run._leave_by_signal(15)
-        assert ended == []
-        return append(row, step, is_finite)
-
-    run.recorder._append_row = interrupted
-    run.log({"a": 1})
-    assert ended == [15]
-    assert steps(run) == [0]
-    assert rows(run)[-1]["_status"] == "cancelled"
-
-
-def test_the_parents_run_is_useless_in_a_forked_child_and_writes_nothing_there(make: Make) -> None:
-    run = make(capture_console=True, durability="buffered", buffer_interval=None)
-    summary, history, span_target = run.summary, run.history, run.spans
-    run.log({"a": 1})
-    run.log({"a": 2})
-    span_target.append(b"{}\n")
-    size = run.files.metrics.stat().st_size
-    with run._lock:  # whatever lock the parent held: none is touched
-        run.abandon_in_child()
-        for use in (
-            lambda: run.log({"a": 3}),
-            lambda: run.step,
-            lambda: run.summary,
-            lambda: summary["a"],
-            run.info,
-            run.flush,
-            lambda: run.rewind(0),
-            run.finish,
-            lambda: run.define_metric("a"),
-            run.snapshot,
-            lambda: history.query(5),
-            lambda: run.log_artifact("x"),
-        ):
-            with pytest.raises(ForkedObjectError):
-                use()
-        run.finish_at_exit()
-    run_module.open_runs.discard(run)
-    assert run.files.metrics.stat().st_size == size
-    assert not run.files.summary.exists()
-
-
-# -- threads ---------------------------------------------------------------------------------------------------------------
+# -- threads ------------------------------------------------------------------------------------------
 
 
 def test_of_many_openings_of_one_stream_exactly_one_wins(make: Make) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from expr_tracker.spans.lanes import Box, Lanes, Place
@@ -74,6 +74,8 @@ _spans = st.lists(
 
 
 @given(_spans)
+@example([("a", 0, 448, None), ("a", 1, 449, None), ("a", 1, 449, None)])
+@example([("c", 100, 549, 1), ("b", 230, 530, None), ("a", 201, 233, None), ("c", 207, 597, 0)])
 def test_every_lane_is_a_valid_stack(spans: list[tuple[str, int, int, int | None]]) -> None:
     ordered = sorted(
         (

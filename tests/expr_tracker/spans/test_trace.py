@@ -273,3 +273,14 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, spans_file: Any) -> N
 
     # The reader's pieces of a megabyte are in both; ten times the spans add nothing.
     assert peak(30_000) < 1.3 * peak(8_000) + 2_000_000
+
+
+def test_a_trace_never_overwrites_a_file_of_the_run(tmp_path: Path, spans_file: Any) -> None:
+    spans_file(tmp_path, {"name": "s", "start": 1.0, "dur_ms": 1.0})
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ["spans.jsonl", "metrics.jsonl", "run.json", "summary.json"]:
+        with pytest.raises(QueryError, match="run's own file"):
+            write_trace(tmp_path, tmp_path / name)
+    with pytest.raises(QueryError, match="run's own file"):
+        write_trace(tmp_path / "spans.jsonl", tmp_path / "metrics.jsonl")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

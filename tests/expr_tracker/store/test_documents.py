@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from expr_tracker.store.documents import read_document, write_document, write_once
+from expr_tracker.store.documents import read_document, replacing, write_document, write_once
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,28 @@ def test_write_once_works_where_hard_links_do_not(
 def test_write_once_into_a_missing_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_once(tmp_path / "no" / "run.json", {"id": "a"})
+
+
+def test_replacements_of_one_file_in_one_thread_do_not_meet(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with replacing(path) as first, replacing(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+    assert path.read_text() == "first"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_an_error_within_a_replacement_keeps_what_stood_there(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+
+    def interrupted(temporary: Path) -> None:
+        temporary.write_text("new")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
+        interrupted(temporary)
+    with pytest.raises(FileNotFoundError), replacing(path):
+        pass
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out"]

@@ -14,7 +14,9 @@ from expr_tracker.store.files import (
     StreamKey,
     check_name,
     check_stream,
+    is_own_file,
     parts_of,
+    path_within,
     sidecar_of,
     stream_keys,
     torn_of,
@@ -38,6 +40,8 @@ BAD_STREAMS = [
     "rank0",
     "rank12",
     "RANK1",
+    "default",
+    "default.",
     "Rank٣",
     "x" * 129,
     ".",
@@ -73,6 +77,24 @@ def test_a_name_that_a_refusal_suggests_is_taken(stream: str) -> None:
     if "Try '" in text:
         suggested = text.rsplit("Try '", 1)[1].split("'", maxsplit=1)[0]
         assert check_stream(suggested) == suggested
+
+
+@pytest.mark.parametrize(
+    "name", ["artifacts", "Artifacts", ".hidden", ".artifacts", ".con", ". x", ".run-1"]
+)
+@pytest.mark.parametrize("kind", ["project", "run"])
+def test_a_name_that_a_search_for_runs_skips_is_refused_with_one_that_it_finds(
+    kind: str, name: str
+) -> None:
+    with pytest.raises(NameRefusedError, match=rf"^{kind} name .*Try '") as refusal:
+        check_name(kind, name)
+    suggested = str(refusal.value).rsplit("Try '", 1)[1].split("'", maxsplit=1)[0]
+    assert check_name(kind, suggested) == suggested
+
+
+@pytest.mark.parametrize("name", ["artifacts", ".hidden"])
+def test_an_artifact_is_not_searched_for_and_may_have_any_folder_name(name: str) -> None:
+    assert check_name("artifact", name) == name
 
 
 ESCAPES = [
@@ -129,7 +151,7 @@ def test_a_name_that_is_no_folder_everywhere_is_refused(name: object) -> None:
         "Größe 7",
         "日本",
         "a.b",
-        ".hidden",
+        "artifacts-1",
         "%2e%2e%2fx",
         "x" * 255,
         "console",
@@ -224,3 +246,42 @@ def test_the_producers_of_a_folder_are_listed_default_first_and_foreign_files_le
     ]
     assert stream_keys(tmp_path, "spans") == [StreamKey("other")]
     assert stream_keys(tmp_path / "missing") == []
+
+
+@pytest.mark.parametrize("key", [StreamKey(), StreamKey("data", 3)])
+def test_every_file_of_a_run_is_known_as_its_own(tmp_path: Path, key: StreamKey) -> None:
+    files = RunFiles(tmp_path, key)
+    paths = [value for name in vars(RunFiles) if isinstance(value := getattr(files, name), Path)]
+    assert len(paths) > 8
+    metrics = files.metrics
+    paths += [sidecar_of(metrics), torn_of(metrics), parts_of(metrics) / "000001.jsonl"]
+    paths += [files.media / "ab" / "x.png", tmp_path / "media" / ".." / "Metrics.jsonl"]
+    for path in paths:
+        assert is_own_file(path, tmp_path), path
+        assert is_own_file(path, metrics), path
+        assert is_own_file(path, parts_of(metrics)), path
+    for name in ["out.jsonl", "trace.json", "metrics.parquet", "metrics.csv", "notes/x.jsonl"]:
+        assert not is_own_file(tmp_path / name, tmp_path), name
+
+
+def test_a_file_is_another_runs_own_where_that_run_has_its_identity(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    assert not is_own_file(other / "spans.jsonl", tmp_path / "run")
+    (other / "run.json").touch()
+    (tmp_path / "link").symlink_to(other)
+    assert is_own_file(tmp_path / "link" / "spans.jsonl", tmp_path / "run")
+    foreign = tmp_path / "foreign.jsonl"
+    assert is_own_file(foreign, foreign)
+
+
+def test_no_name_leads_out_of_a_folder(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "secret").touch()
+    (home / "out").symlink_to(tmp_path)
+    (home / "in").symlink_to(home / "media")
+    (home / "loop").symlink_to(home / "loop")
+    assert path_within(home, "in/a") == home.resolve() / "media" / "a"
+    for name in ["out/secret", "../secret", "/etc/passwd", ".", "", "a\0b", "in/../../secret"]:
+        assert path_within(home, name) is None, name

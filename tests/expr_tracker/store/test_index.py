@@ -16,6 +16,7 @@ from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.index import Attempt, StreamIndex, load_index, save_index
 from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.reader import LineFile
 
 if TYPE_CHECKING:
@@ -376,3 +377,64 @@ def test_a_copy_does_not_change_with_the_original() -> None:
         index.note_row(step, 10)
     index.note_marker({"_attempt_end": 1, "_status": "failed"}, 10)
     assert vars(before) == kept
+
+
+def rewound(count: int) -> StreamIndex:
+    """Return the index of a stream that was rewound ``count`` times."""
+    index = fresh()
+    for number in range(count):
+        index.note_row(number, 10)
+        ended = end_marker(number + 1, "succeeded", time=1.7e9 + number / 7)
+        index.note_marker(ended, 10)
+        index.note_marker(begin_marker(number + 2, number, time=1.7e9 + number / 7, pid=1), 10)
+    return index
+
+
+def test_a_copy_shares_its_attempts_for_it_is_made_while_log_waits() -> None:
+    index = rewound(3)
+    before = index.copy()
+    assert all(mine is its for mine, its in zip(index.attempts, before.attempts, strict=True))
+    index.note_marker({"_attempt_end": 4, "_status": "failed", "_time": 5.0}, 10)
+    assert (before.attempts[-1].status, index.attempts[-1].status) == (None, "failed")
+
+
+def test_a_marker_that_is_noted_again_after_an_exception_begins_one_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index = rewound(1)
+    marker = begin_marker(3, None, time=5.0, pid=1)
+
+    def interrupt(self: StreamIndex, size: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamIndex, "note_line", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            index.note_marker(marker, 10)
+    index.note_marker(marker, 10)
+    assert [attempt.number for attempt in index.attempts] == [1, 2, 3]
+
+
+def test_an_attempt_takes_few_bytes_of_the_sidecar_and_comes_back_whole() -> None:
+    index = rewound(1_000)
+    document = index.document({}, 0)
+    assert len(encode_line({"attempts": document["attempts"]})) < 80 * 1_001
+    read = StreamIndex.from_document(decode_line(encode_line(document)) or {})
+    assert read.attempts == index.attempts
+
+
+@given(files)
+def test_without_zones_every_row_is_in_a_block_of_any_question(
+    path: Path, lines: list[bytes]
+) -> None:
+    path.write_bytes(b"".join(lines))
+    size = path.stat().st_size
+    index = fresh().without_zones(size)
+    for low, high in ((None, None), (0, 0), (-(2**63), -(2**63)), (2**63 - 1, None)):
+        blocks = [(block.start, block.stop) for block in index.blocks_between(low, high)]
+        assert blocks == ([(0, size)] if size else [])
+    index.note_row(5, 10)
+    index.note_row(6, 10)
+    index.note_row(7, 10)
+    assert index.size == size + 30
+    assert {block.start for block in index.blocks_between(0, 0)} >= {0}

@@ -1,0 +1,70 @@
+"""Text from files on its way to a terminal: shown, never obeyed.
+
+Names, values and messages come from other people's files. Whatever is not printable — control
+characters, escape sequences, the marks that turn the direction of text — is shown as its escape.
+Commands print through `say` and `say_json`, or ask `is_terminal` before they write raw data.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Final
+
+import click
+
+__all__ = ["is_terminal", "say", "say_json", "shown", "shown_coloured"]
+
+#: "Select graphic rendition" (ECMA-48, 8.3.117): colours and weights, which move and erase nothing.
+_COLOUR: Final = re.compile(r"(\x1b\[[0-9;:]{0,64}m)")
+
+
+def shown(text: str) -> str:
+    """Return ``text`` with an escape in place of every character that is not printable."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def shown_coloured(text: str) -> str:
+    """Return what `shown` does, but for colours and tabs, which stay."""
+    if text.isprintable():
+        return text
+    # Every other piece is a colour.
+    pieces = _COLOUR.split(text)
+    pieces[::2] = ["\t".join(map(shown, piece.split("\t"))) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print one line, shown; in UTF-8 whatever encoding the terminal claims."""
+    click.echo(shown(text).encode(), err=err)
+
+
+def say_json(document: bytes) -> None:
+    """Print a JSON document; on a terminal, what is not printable becomes its JSON escape."""
+    if is_terminal():
+        lines = document.decode().split("\n")
+        document = "\n".join(map(_json_escaped, lines)).encode()
+    click.echo(document)
+
+
+def is_terminal() -> bool:
+    """Say whether standard output is a terminal, which would obey what it is sent."""
+    return sys.stdout.isatty()
+
+
+def _json_escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(
+        character if character.isprintable() else _json_escape(character) for character in line
+    )
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

@@ -1,0 +1,76 @@
+"""Markers: the lines that say where an attempt begins and where one ended by itself.
+
+The only code that builds or reads their members; `lines` specifies them beside the other lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from expr_tracker.row import Row
+
+__all__ = ["Beginning", "End", "begin_marker", "end_marker", "is_marker", "read_marker"]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What the marker of a new attempt says."""
+
+    number: int
+    from_step: int | None
+    time: float | None
+    pid: int | None
+
+
+@dataclass(frozen=True)
+class End:
+    """What the marker of an attempt's own end says."""
+
+    number: int
+    status: str | None
+    time: float | None
+
+
+def begin_marker(number: int, from_step: int | None, *, time: float, pid: int) -> Row:
+    """Return the marker line that begins attempt ``number``.
+
+    Args:
+        number: 2 for the first attempt that has a marker.
+        from_step: earlier attempts' rows at this step and above are superseded.
+        time: Unix seconds.
+        pid: the process that writes the attempt.
+    """
+    return {"_attempt": number, "_from_step": from_step, "_time": time, "_pid": pid}
+
+
+def end_marker(number: int, status: str, *, time: float) -> Row:
+    """Return the marker line that ends attempt ``number`` with ``status`` at ``time``."""
+    return {"_attempt_end": number, "_status": status, "_time": time}
+
+
+def is_marker(row: Row) -> bool:
+    """Say whether a decoded line is one of the format's own that carries no metrics."""
+    return isinstance(row.get("_attempt"), int) or isinstance(row.get("_attempt_end"), int)
+
+
+def read_marker(row: Row) -> Beginning | End | None:
+    """Return what a decoded line says of attempts; ``None`` if it is no marker.
+
+    Members of the wrong type count as missing: other programs wrote what they liked.
+    """
+    number, time = row.get("_attempt"), row.get("_time")
+    seconds = float(time) if isinstance(time, (int, float)) else None
+    if isinstance(number, int):
+        from_step, pid = row.get("_from_step"), row.get("_pid")
+        return Beginning(
+            number,
+            from_step if isinstance(from_step, int) else None,
+            seconds,
+            pid if isinstance(pid, int) else None,
+        )
+    number, status = row.get("_attempt_end"), row.get("_status")
+    if isinstance(number, int):
+        return End(number, status if isinstance(status, str) else None, seconds)
+    return None

@@ -1,0 +1,320 @@
+"""A run that goes on: attempts, rewinds, summaries and the open row."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from expr_tracker.errors import (
+    RunFinishedError,
+    StepError,
+)
+from expr_tracker.history import read_history
+from expr_tracker.run import latest as latest_module
+from expr_tracker.run import run as run_module
+from expr_tracker.store.documents import read_document
+from expr_tracker.store.journal import read_journal
+from expr_tracker.store.reader import whole_rows
+from expr_tracker.testing import ManualClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.expr_tracker.run.conftest import Make
+
+    from expr_tracker.run.run import Run
+
+
+def rows(run: Run) -> list[dict[str, Any]]:
+    return list(whole_rows(run.files.metrics))
+
+
+def steps(run: Run) -> list[int]:
+    return [row["_step"] for row in rows(run) if "_step" in row]
+
+
+def kill(run: Run) -> None:
+    """Leave files and locks as a killed process does: no end, no summary."""
+    run._keeper.stop(30)
+    run._signals.restore()
+    run.writer.abandon_in_child()
+    run._stream_lock.release()
+    run_module.open_runs.discard(run)
+
+
+# -- resuming -----------------------------------------------------------------------------------------
+
+
+def test_a_resumed_run_goes_on_behind_its_highest_step_in_a_new_attempt(make: Make) -> None:
+    first = make()
+    for step in (0, 7, 3):
+        first.log({"a": step}, step=step, commit=True)
+    first.finish(quiet=True)
+    second = make()
+    assert (first.attempt, second.attempt) == (1, 2)
+    assert second.step == 8
+    second.log({"a": 8})
+    second.finish(quiet=True)
+    third = make()
+    assert third.attempt == 3
+    assert third.step == 9
+    markers = [row for row in rows(third) if "_attempt" in row]
+    assert [(m["_attempt"], m["_from_step"], m["_pid"]) for m in markers] == [
+        (2, None, os.getpid()),
+        (3, None, os.getpid()),
+    ]
+    assert [row["_attempt_end"] for row in rows(third) if "_attempt_end" in row] == [1, 2]
+
+
+def test_a_run_that_never_logged_a_row_has_an_end_and_a_second_attempt(make: Make) -> None:
+    make().finish(quiet=True)
+    second = make()
+    assert (second.attempt, second.step) == (2, 0)
+
+
+def test_resuming_at_a_step_supersedes_what_was_there_and_keeps_it_readable(make: Make) -> None:
+    first = make()
+    for step in range(16):
+        first.log({"y": step}, step=step)
+    first.finish(quiet=True)
+    second = make(resume_step=10)
+    assert second.step == 10
+    for step in range(10, 30):
+        second.log({"y": 100 + step}, step=step)
+    second.finish(quiet=True)
+    found = {row["_step"]: row["y"] for row in read_history(second.dir, -1)}
+    assert sorted(found) == list(range(30))
+    assert (found[9], found[10], found[15]) == (9, 110, 115)
+    old = {row["_step"]: row["y"] for row in read_history(second.dir, -1, attempt=1)}
+    assert old == {step: step for step in range(16)}
+    assert second.attempt == 2
+
+
+def test_resuming_at_a_step_begins_there_also_where_nothing_was_logged_yet(make: Make) -> None:
+    run = make(resume_step=100)
+    assert run.step == 100
+    run.log({"a": 1})
+    run.log({"a": 1})
+    assert steps(run) == [100, 101]
+
+
+def test_under_strict_a_resumed_attempt_may_log_its_steps_again(make: Make) -> None:
+    first = make(step_policy="strict")
+    for step in range(5):
+        first.log({"y": step}, step=step)
+    first.finish(quiet=True)
+    second = make(step_policy="strict", resume_step=2)
+    for step in range(2, 6):
+        second.log({"y": -step}, step=step)
+    second.finish(quiet=True)
+    assert steps(second) == [0, 1, 2, 3, 4, 2, 3, 4, 5]
+
+
+def test_rewinding_a_live_run_begins_an_attempt_at_the_step(make: Make) -> None:
+    run = make()
+    for step in range(6):
+        run.log({"y": step})
+    run.log({"y": 6}, step=6)
+    run.rewind(3)
+    assert (run.attempt, run.step) == (2, 3)
+    run.log({"y": 30})
+    run.rewind(0)
+    assert (run.attempt, run.step) == (3, 0)
+    run.log({"y": 300})
+    run.finish(quiet=True)
+    markers = [row for row in rows(run) if "_attempt" in row]
+    assert [(m["_attempt"], m["_from_step"]) for m in markers] == [(2, 3), (3, 0)]
+    assert [row["_attempt_end"] for row in rows(run) if "_attempt_end" in row] == [3]
+    assert {row["_step"]: row["y"] for row in read_history(run.dir, -1)} == {0: 300}
+    for bad in ("3", 2.5, 2**63):
+        with pytest.raises((StepError, RunFinishedError)):
+            run.rewind(bad)  # type: ignore[arg-type]
+
+
+def test_a_bad_step_does_not_rewind(make: Make) -> None:
+    run = make()
+    run.log({"a": 1})
+    for bad in ("3", 2.5, 2**63, None):
+        with pytest.raises(StepError):
+            run.rewind(bad)  # type: ignore[arg-type]
+    assert (run.attempt, run.step) == (1, 1)
+
+
+def test_pins_and_last_values_survive_a_resume(make: Make) -> None:
+    first = make()
+    first.log({"acc": 0.5, "loss": 2.0})
+    first.summary["acc"] = 0.99
+    first.finish(quiet=True)
+    second = make()
+    second.log({"acc": 0.1})
+    assert dict(second.summary) == {"acc": 0.99, "loss": 2.0}
+    second.finish(quiet=True)
+    assert make().info()["summary"] == {"acc": 0.99, "loss": 2.0}
+
+
+def test_after_a_kill_the_summary_is_what_was_logged_last(make: Make, tmp_path: Path) -> None:
+    first = make()
+    first.log({"loss": 1.0, "acc": 0.5})
+    first.summary["best"] = 7
+    first.finish(quiet=True)
+    second = make()
+    second.log({"loss": 5.0, "_hidden": 1})
+    kill(second)
+    third = make()
+    assert dict(third.summary) == {"loss": 5.0, "acc": 0.5, "best": 7}
+    third.log({"acc": 0.6})
+    third.finish(quiet=True)
+    assert dict(make().summary) == {"loss": 5.0, "acc": 0.6, "best": 7}
+
+
+def test_a_kill_counts_whatever_the_dates_of_copied_files_say(make: Make) -> None:
+    first = make()
+    first.log({"loss": 1.0})
+    first.finish(quiet=True)
+    second = make()
+    second.log({"loss": 5.0})
+    kill(second)
+    date = second.files.metrics.stat().st_mtime + 100
+    os.utime(second.files.summary, (date, date))
+    assert dict(make().summary) == {"loss": 5.0}
+
+
+def test_a_first_attempt_that_was_killed_has_a_summary_too(make: Make) -> None:
+    first = make()
+    first.log({"loss": 1.0, "bad": float("nan")})
+    kill(first)
+    summary = dict(make().summary)
+    assert summary.pop("bad") != 0
+    assert summary == {"loss": 1.0}
+
+
+def test_a_summary_that_is_older_than_the_rows_is_made_again(make: Make) -> None:
+    first = make()
+    first.log({"loss": 1.0})
+    first.finish(quiet=True)
+    first.files.summary.write_text('{"loss": 9.0}')
+    os.utime(first.files.summary, (1, 1))
+    assert dict(make().summary) == {"loss": 1.0}
+
+
+def test_a_summary_of_an_attempt_that_ended_is_taken_over_without_reading_rows(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make()
+    first.log({"loss": 1.0})
+    first.finish(quiet=True)
+
+    def refuse(*arguments: object) -> dict[str, Any]:
+        raise AssertionError("the rows were read")
+
+    monkeypatch.setattr(latest_module, "last_values", refuse)
+    second = make()
+    assert dict(second.summary) == {"loss": 1.0}
+    assert second.info()["loss"]["degraded"] == {}
+
+
+def test_what_a_rewind_supersedes_leaves_the_summary(make: Make) -> None:
+    run = make()
+    for step in range(6):
+        run.log({"y": step, f"only/{step}": 1})
+    run.summary["pin"] = 3
+    run.log({"late": 1}, step=6)
+    run.rewind(3)
+    assert dict(run.summary) == {"y": 2, "only/0": 1, "only/1": 1, "only/2": 1, "pin": 3}
+    run.log({"y": 30})
+    run.rewind(4)
+    assert run.summary["y"] == 30
+    run.rewind(0)
+    assert dict(run.summary) == {"pin": 3}
+    run.log({"z": 1})
+    run.finish(quiet=True)
+    assert read_document(run.files.summary) == {"z": 1, "pin": 3, "_pinned": ["pin"]}
+
+
+def test_what_a_resume_step_supersedes_is_not_in_the_summary(make: Make) -> None:
+    first = make()
+    for step in range(6):
+        first.log({"y": step})
+    first.finish(quiet=True)
+    second = make(resume_step=3, durability="buffered", buffer_interval=None)
+    assert dict(second.summary) == {"y": 2}
+
+
+@pytest.mark.parametrize("piece", [40, 1 << 18])
+def test_last_values_are_those_of_the_default_reading(
+    make: Make, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(latest_module, "_PIECE_BYTES", piece)
+    run = make()
+    for step in range(50):
+        run.log({f"m{step % 7}": step, "text": "x" * step})
+    run.rewind(20)
+    assert dict(run.summary) == {"text": "x" * 19, **{f"m{step % 7}": step for step in range(20)}}
+
+
+def test_a_summary_that_cannot_be_made_again_costs_nothing_else(
+    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*arguments: object) -> dict[str, Any]:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(latest_module, "last_values", fail)
+    run = make()
+    run.log({"y": 1})
+    run.rewind(0)
+    run.log({"z": 1})
+    assert dict(run.summary) == {"z": 1}
+    run.finish(quiet=True)
+    assert "Input/output error" in caplog.text
+    assert run.info()["loss"]["degraded"] == {"summaries that could not be made again": 1}
+
+
+def test_the_time_of_rows_does_not_run_backwards_over_a_resume(make: Make) -> None:
+    first = make(clock=ManualClock(1_000.0))
+    first.log({"a": 1})
+    first.finish(quiet=True)
+    second = make(clock=ManualClock(400.0))
+    second.log({"a": 2})
+    times = [row["_time"] for row in rows(second)]
+    assert times == sorted(times)
+
+
+def test_an_open_row_in_the_journal_is_committed_by_the_next_run(make: Make) -> None:
+    clock = ManualClock()
+    first = make(clock=clock)
+    first.log({"a": 1})
+    first.log({"b": float("inf")}, step=5)
+    first._upkeep.keep_journal()
+    assert not first.files.journal.exists(), "a row younger than a second is not worth a file"
+    clock.advance(1.5)
+    first._upkeep.keep_journal()
+    size = first.files.metrics.stat().st_size
+    journal = read_journal(first.files.journal, size)
+    assert journal == {"_step": 5, "_time": clock.offset, "b": float("inf")}
+    saved = first.files.journal.read_bytes()
+    first.finish(quiet=True)
+    assert not first.files.journal.exists()
+    # What a killed process leaves: its file as it was, and the journal.
+    os.truncate(first.files.metrics, size)
+    first.files.journal.write_bytes(saved)
+    second = make()
+    assert not second.files.journal.exists()
+    assert steps(second) == [0, 5]
+    assert rows(second)[1]["b"] == float("inf")
+    assert second.step == 6
+    assert second.attempt == 2
+
+
+def test_a_journal_of_another_size_is_not_used(make: Make) -> None:
+    clock = ManualClock()
+    first = make(clock=clock)
+    first.log({"a": 1}, step=1)
+    clock.advance(2)
+    first._upkeep.keep_journal()
+    saved = first.files.journal.read_bytes()
+    first.finish(quiet=True)
+    first.files.journal.write_bytes(saved)
+    second = make()
+    assert steps(second) == [1]
