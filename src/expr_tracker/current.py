@@ -84,12 +84,14 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
     Args:
         project: the folder that groups runs.
         name: the run's folder; ``None`` makes one from the time and a random ending.
-        entity: who the run belongs to; kept with the run.
+        entity: who the run belongs to; kept with the run. Left out of a run that is continued,
+            this and ``notes``, ``tags`` and ``config`` stay what they were.
         dir: the root of all runs; by default ``ET_DIR``, else ``runs``.
         run_dir: the run's directory itself, instead of ``dir``.
         notes: free text; kept with the run.
         tags: labels; kept with the run.
-        resume: accepted for mirrors; a local run is always continued.
+        resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``, for
+            mirrors; a local run is always continued.
         config: any mapping, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
         backends: names of mirrors, or objects with ``init``, ``log`` and ``finish``. None is on by
@@ -114,7 +116,6 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         OSError: the directory cannot be written.
     """
     global _run, _is_opening, _is_discarded, _dropped_in_child  # noqa: PLW0603 - the one process-wide name
-    del resume
     with _lock:
         if _run is not None and not _run.is_finished:
             raise RunActiveError(
@@ -141,6 +142,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
                 backends=backends,
                 backend_kwargs=backend_kwargs,
                 alerts=(alert, alert_rules),
+                resume=resume,
                 options=kwargs
                 if print_to_screen is None
                 else {"print_to_screen": print_to_screen, **kwargs},

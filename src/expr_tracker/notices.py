@@ -19,8 +19,9 @@ __all__ = ["OTHER_KINDS", "Fate", "Notices", "Subject", "logger"]
 
 logger: Final = logging.getLogger("expr_tracker")
 
-#: ``refused`` at the call; ``dropped`` after it was taken; ``degraded`` is stored, in another form.
-Fate = Literal["refused", "dropped", "degraded"]
+#: ``refused`` at the call; ``dropped`` after it was taken; ``rescued`` is stored, in another file;
+#: ``degraded`` is stored, in another form.
+Fate = Literal["refused", "dropped", "rescued", "degraded"]
 
 #: What is counted: ``info()`` has a figure for rows (their values included) and one for spans.
 Subject = Literal["rows", "spans", "other"]

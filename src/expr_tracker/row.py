@@ -285,10 +285,15 @@ def _contents(value: object) -> object:
         opened = getattr(value, method, None)
         if callable(opened):
             return opened()
+    contents: object = getattr(value, "__dict__", None)
     if isinstance(value, Iterable):
-        return dict(value)
-    contents = vars(value)
-    if not contents:
+        try:
+            contents = dict(value)
+        except (TypeError, ValueError):
+            contents = None  # its words are about the arguments of dict, not about the value
+    elif not contents:
+        contents = None
+    if contents is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
     return contents
 

@@ -59,7 +59,12 @@ def test_a_step_below_the_counter_is_stored_under_allow(
     run_program: Start, tmp_path: Path
 ) -> None:
     program = run_program(IMPLICIT_THEN_EXPLICIT, tmp_path, "allow", 0)
-    assert program.value("loss") == {"refused": {}, "dropped": {}, "degraded": {}}
+    assert program.value("loss") == {
+        "refused": {},
+        "dropped": {},
+        "rescued": {},
+        "degraded": {},
+    }
     assert program.value("acc") == {"0": 0.0, "1": 0.1, "2": 0.2, "3": 0.3, "4": 0.4}
     assert program.value("train") == {str(i): float(i) for i in range(5)}
 
@@ -240,11 +245,11 @@ def test_rewinds_and_resumes_of_several_processes_leave_one_value_a_step(
     assert [attempt.number for attempt in attempts] == [1, 2, 3, 4, 5, 6]
     assert [attempt.from_step for attempt in attempts] == [None, 5, None, 2, None, 0]
     assert [attempt.status for attempt in attempts] == [
-        None,
+        None,  # its process is in no marker, and the lock has known three others since
         "succeeded",
         "succeeded",
-        None,
-        None,
+        "lost",
+        "rewound",
         "succeeded",
     ]
 
@@ -265,7 +270,7 @@ def test_et_history_lists_the_attempts_and_shows_one_alone(
     attempts = json.loads("\n".join(listed.lines))
     assert [attempt["attempt"] for attempt in attempts] == [1, 2]
     assert [attempt["from_step"] for attempt in attempts] == [None, 10]
-    assert [attempt["status"] for attempt in attempts] == [None, "succeeded"]
+    assert [attempt["status"] for attempt in attempts] == ["lost", "succeeded"]
 
     table = run_program(script, "history", directory, "--attempts")
     assert len(table.lines) == 3

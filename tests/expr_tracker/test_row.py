@@ -512,3 +512,20 @@ def test_no_pointer_makes_reading_fail_or_replaces_a_value(found: dict[str, str]
     assert restored[""] == 1
     assert restored["a"][0] == 1
     assert restored["b"] == {"": "t"}
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+
+class Pairless:
+    def __iter__(self) -> Any:
+        return iter([1])
+
+
+@pytest.mark.parametrize("value", [object(), Slotted(), Pairless(), range(3)], ids=repr)
+def test_a_warning_speaks_of_the_value_and_not_of_how_it_was_opened(value: object) -> None:
+    encoding = Encoding()
+    assert encoding.value(value) == repr(value)
+    ((_, text),) = encoding.warnings
+    assert text == f"stored as its repr: {type(value).__name__} has no JSON form"

@@ -158,6 +158,8 @@ class Registry:
                 staging.move_to(self.folder(record), row)
                 break
             except FileExistsError:
+                if not self.folder(record).parent.is_dir():
+                    raise  # a file stands where the artifact's folder belongs: no number helps
                 # A version whose line was damaged: its files are not ours to remove.
                 record = replace(record, version=record.version + 1)
         try:

@@ -5,15 +5,17 @@ One module a command, loaded when it is asked for: ``et history`` must not pay f
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from expr_tracker.cli.terminal import shown
+from expr_tracker.cli.terminal import OutputLostError, drop_unwritten_output, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["COMMANDS", "main"]
 
@@ -28,6 +30,19 @@ COMMANDS: Final = {
     "artifact": "List, show, fetch and check stored artifacts.",
     "completion": "Print the lines that turn on tab completion.",
 }
+
+
+@contextlib.contextmanager
+def _output_may_end() -> Iterator[None]:
+    """End quietly when the reader of the output went away, and with one line when it is lost."""
+    try:
+        yield
+    except BrokenPipeError:
+        # It has read what it wanted (`| head`).
+        raise click.exceptions.Exit(0) from None
+    except OSError as error:
+        # Commands report what they meet themselves: what is left is click's own printing of help.
+        raise OutputLostError(error) from error
 
 
 class _LazyGroup(click.Group):
@@ -45,9 +60,29 @@ class _LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and args[0][:1] != "-" and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
+            raise click.UsageError(f"No such command {args[0]!r}: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        with _output_may_end():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _output_may_end():
+                return super().invoke(ctx)
         except click.UsageError as error:
             # Click repeats the argument, and a shell may have completed it from a file's name.
             raise click.UsageError(shown(error.format_message()), error.ctx) from error
@@ -87,4 +122,7 @@ def _group(ctx: click.Context, *, version: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; the console script calls this."""
-    _group.main(args=None if arguments is None else list(arguments), prog_name="et")
+    try:
+        _group.main(args=None if arguments is None else list(arguments), prog_name="et")
+    finally:
+        drop_unwritten_output()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from expr_tracker.cli.failure import Failure, reported
-from expr_tracker.cli.terminal import shown_coloured
+from expr_tracker.cli.terminal import print_bytes, shown_coloured
 
 if TYPE_CHECKING:
     from expr_tracker.store.files import StreamKey
@@ -39,7 +39,7 @@ def command(
         if source is None or row.get("source") == source:
             text = row["text"] if raw else shown_coloured(row["text"])
             # Bytes, because a terminal of another encoding must not end the output.
-            click.echo(text.encode("utf-8", "backslashreplace"))
+            print_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def _console_file(run: Path, stream: str | None, rank: int | None) -> Path:

@@ -31,7 +31,11 @@ def command(*, run: str, output: str, form: str | None, stream: str, rank: int |
     """Write everything that a run logged to one file.
 
     One line per step and stream; several streams are told apart by the columns _stream and _rank.
-    """
+
+    \b
+    et export runs/llm/sft-1 -o sft-1.parquet
+    et export runs/llm/sft-1 -o data.csv --stream data
+    """  # noqa: D301 - click reads the control character
     from expr_tracker.history.exports import Format, export
 
     assert get_args(Format) == _FORMATS

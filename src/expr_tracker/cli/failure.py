@@ -1,7 +1,7 @@
 """From an error of the library to one line for people: the only place that does so.
 
 ``Error: ...`` on standard error and exit code 2, for whatever the tracker refuses and whatever the
-operating system does. A reader that went away (``| head``) is no failure: click ends quietly.
+operating system does. A reader that went away (``| head``) is no failure: the group ends quietly.
 """
 
 from __future__ import annotations

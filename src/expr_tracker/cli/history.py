@@ -11,13 +11,13 @@ import click
 
 from expr_tracker.cli.failure import Failure, reported
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
-from expr_tracker.cli.terminal import is_terminal, say, say_json, shown
+from expr_tracker.cli.terminal import is_terminal, print_bytes, say, say_json, shown
 
 __all__ = ["StepRange", "command", "stream_name"]
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     _OneLine = click.ParamType[Any]
 else:
@@ -41,8 +41,26 @@ class StepRange(_OneLine):
         match = _STEP_RANGE.fullmatch(value.strip())
         if match is None:
             raise Failure(f"--step-range {value!r}: expected two steps: 100:200, 100: or :200.")
-        low, high = match.groups()
-        return (int(low) if low else None, int(high) if high else None)
+        low, high = (int(step) if step else None for step in match.groups())
+        if low is not None and high is not None and low >= high:
+            raise Failure(
+                f"--step-range {value!r}: no step is in it; the first has to be below the second, "
+                "which is left out."
+            )
+        return low, high
+
+
+class _Count(_OneLine):
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        del param, ctx
+        text = str(value)
+        if text != "-1" and not (text.isascii() and text.isdigit() and 0 < len(text) < 20):
+            raise Failure(f"-n {text}: expected a number of steps from 1, or -1 for all.")
+        if int(text) == 0:
+            raise Failure("-n 0: expected a number of steps from 1, or -1 for all.")
+        return int(text)
 
 
 class _Attempt(_OneLine):
@@ -66,12 +84,15 @@ def stream_name(text: str | None) -> str | None:
 
 @click.command()
 @click.argument("run")
-@click.option("-n", "count", type=int, default=20, show_default=True, help="Steps; -1 for all.")
+@click.option(
+    "-n", "count", type=_Count(), default=20, show_default=True, help="Steps; -1 for all."
+)
 @click.option("--metrics", "listed", metavar="A,B", help="Metrics to show, by comma; globs too.")
 @click.option("--metric", "named", multiple=True, metavar="NAME", help="One metric; repeatable.")
 @click.option("--step-range", type=StepRange(), help="Steps a to b, b left out.")
 @click.option("--stream", metavar="NAME", help="A stream, 'default', or '*' for all.")
 @click.option("--rank", type=click.IntRange(min=0), help="The rank; by default the lowest.")
+@click.option("--dropna", is_flag=True, help="Leave out rows that have none of the metrics.")
 @click.option("--attempt", type=_Attempt(), help="One attempt alone, or all beside each other.")
 @click.option("--attempts", is_flag=True, help="List the attempts instead of rows.")
 @click.option(
@@ -92,6 +113,7 @@ def command(  # noqa: PLR0913 - one argument an option
     step_range: tuple[int | None, int | None] | None,
     stream: str | None,
     rank: int | None,
+    dropna: bool,
     attempt: int | Literal["all"] | None,
     attempts: bool,
     form: str,
@@ -99,7 +121,12 @@ def command(  # noqa: PLR0913 - one argument an option
     """Show the rows of a run, the newest steps last.
 
     RUN is a run's directory or a metrics file; it may still be written.
-    """
+
+    \b
+    et history runs/llm/sft-1 --metrics 'loss,eval/*'
+    et history runs/llm/sft-1 --step-range 100:200
+    et history runs/llm/sft-1 -n -1 --format csv > a.csv
+    """  # noqa: D301 - click reads the control character
     if attempts:
         _print(_attempt_rows(run, stream_name(stream), rank), form)
         return
@@ -112,10 +139,16 @@ def command(  # noqa: PLR0913 - one argument an option
         stream=stream_name(stream),
         metrics=metrics or None,
         step_range=step_range,
+        dropna=dropna,
         attempt=attempt,
         rank=rank,
     )
-    _print(rows, form)
+    absent = [name for name in metrics if not any(name in row for row in rows)]
+    if absent:
+        from expr_tracker.history.names import check_logged
+
+        check_logged(run, absent, stream=stream_name(stream), rank=rank)
+    _print(rows, form, wanted=metrics)
 
 
 def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
@@ -127,14 +160,14 @@ def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[s
             "from_step": attempt.from_step,
             "started": attempt.time,
             "pid": attempt.pid,
-            "status": attempt.status,
+            "status": attempt.status or "unknown",
             "ended": attempt.end_time,
         }
         for attempt in list_attempts(run, stream, rank)
     ]
 
 
-def _print(rows: list[dict[str, Any]], form: str) -> None:
+def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ()) -> None:
     if form == "json":
         say_json(json_bytes(rows))
     elif form == "jsonl":
@@ -158,6 +191,8 @@ def _print(rows: list[dict[str, Any]], form: str) -> None:
                 ]
                 for row in rows
             ],
+            wanted={"_step", *wanted} if wanted else (),
+            hint="--metrics chooses" if "_step" in names else "--format json has all",
         )
 
 
@@ -174,7 +209,7 @@ def _print_csv(rows: list[dict[str, Any]]) -> None:
     if names:
         writer.writerow(map(cell_shown, names))
     writer.writerows([cell_shown(csv_cell(row.get(name))) for name in names] for row in rows)
-    click.echo(text.getvalue().encode("utf-8", "backslashreplace"), nl=False)
+    print_bytes(text.getvalue().encode("utf-8", "backslashreplace"), newline=False)
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:

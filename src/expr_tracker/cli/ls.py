@@ -63,6 +63,7 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
             ]
             for row in rows
         ],
+        wanted=[] if metric is None else ["name", metric],
     )
     for overview in found:
         if overview.problem is not None:

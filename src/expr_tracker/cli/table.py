@@ -11,7 +11,7 @@ from expr_tracker.cli.terminal import is_terminal, say, shown
 from expr_tracker.row import without_nonfinite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 __all__ = ["cell_text", "echo_table", "json_bytes", "local_time"]
 
@@ -44,32 +44,51 @@ def local_time(seconds: Any) -> str:
         return cell_text(seconds)
 
 
-def echo_table(names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
-    """Print a table; on a terminal without the columns that do not fit, which are then named."""
+def echo_table(
+    names: Sequence[str],
+    lines: Iterable[Sequence[str]],
+    *,
+    wanted: Collection[str] = (),
+    hint: str = "--format json has all",
+) -> None:
+    """Print a table without the columns for which there is no room; they are named on stderr.
+
+    Args:
+        names: the titles.
+        lines: the cells.
+        wanted: titles that were asked for by name: the others give way to them.
+        hint: how to see what is left out.
+    """
     titles = [cell_text(name) for name in names]
     cells = [list(line) for line in lines]
     widths = [
         max(len(titles[i]), max((len(line[i]) for line in cells), default=0))
         for i in range(len(titles))
     ]
-    count = _fitting(widths) if is_terminal() else len(widths)
+    first = [i for i, name in enumerate(names) if name in wanted]
+    kept = _fitting(widths, first)
     for line in (titles, *cells):
-        pairs = zip(line[:count], widths[:count], strict=True)
-        say(_GAP.join(cell.ljust(width) for cell, width in pairs).rstrip())
-    if count < len(titles):
-        rest = ", ".join(titles[count:])
-        say(f"({len(titles) - count} more columns: {rest}; --metric chooses)", err=True)
+        say(_GAP.join(line[i].ljust(widths[i]) for i in kept).rstrip())
+    rest = [title for i, title in enumerate(titles) if i not in kept]
+    if rest:
+        columns = "1 more column" if len(rest) == 1 else f"{len(rest)} more columns"
+        say(f"({columns}: {', '.join(rest)}; {hint})", err=True)
 
 
-def _fitting(widths: list[int]) -> int:
-    """Return how many columns the terminal is wide enough for; at least one."""
-    room = shutil.get_terminal_size().columns
-    used = 0
-    for count, width in enumerate(widths):
-        used += width + (len(_GAP) if count else 0)
-        if used > room and count:
-            return count
-    return len(widths)
+def _fitting(widths: list[int], first: list[int]) -> list[int]:
+    """Return the columns for which there is room, at least one; those of ``first`` take it first."""
+    # `COLUMNS` counts in a pipe as well, where there is no width otherwise.
+    room = shutil.get_terminal_size((80 if is_terminal() else 0, 0)).columns
+    if not room:
+        return list(range(len(widths)))
+    kept: list[int] = []
+    used = -len(_GAP)
+    for i in [*first, *(i for i in range(len(widths)) if i not in first)]:
+        used += len(_GAP) + widths[i]
+        if used > room and kept:
+            break
+        kept.append(i)
+    return sorted(kept)
 
 
 def json_bytes(document: Any) -> bytes:

@@ -7,16 +7,65 @@ Commands print through `say` and `say_json`, or ask `is_terminal` before they wr
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import sys
 from typing import Final
 
 import click
 
-__all__ = ["is_terminal", "say", "say_json", "shown", "shown_coloured"]
+__all__ = [
+    "OutputLostError",
+    "drop_unwritten_output",
+    "is_terminal",
+    "print_bytes",
+    "say",
+    "say_json",
+    "shown",
+    "shown_coloured",
+]
 
 #: "Select graphic rendition" (ECMA-48, 8.3.117): colours and weights, which move and erase nothing.
 _COLOUR: Final = re.compile(r"(\x1b\[[0-9;:]{0,64}m)")
+
+
+class OutputLostError(click.ClickException):
+    """What was printed could not be written: the disk behind standard output is full, say."""
+
+    exit_code = 1
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output: {error.strerror or error}")
+
+
+def drop_unwritten_output() -> None:
+    """Send what standard output still holds nowhere, if it cannot be written any more.
+
+    Python would try once more when it ends, and complain.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+
+
+def print_bytes(content: bytes, *, newline: bool = True, err: bool = False) -> None:
+    """Print bytes as they are.
+
+    Raises:
+        OutputLostError: they could not be written.
+        BrokenPipeError: nobody reads them any more.
+    """
+    try:
+        click.echo(content, nl=newline, err=err)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputLostError(error) from error
 
 
 def shown(text: str) -> str:
@@ -41,7 +90,7 @@ def shown_coloured(text: str) -> str:
 
 def say(text: str = "", *, err: bool = False) -> None:
     """Print one line, shown; in UTF-8 whatever encoding the terminal claims."""
-    click.echo(shown(text).encode(), err=err)
+    print_bytes(shown(text).encode(), err=err)
 
 
 def say_json(document: bytes) -> None:
@@ -49,7 +98,7 @@ def say_json(document: bytes) -> None:
     if is_terminal():
         lines = document.decode().split("\n")
         document = "\n".join(map(_json_escaped, lines)).encode()
-    click.echo(document)
+    print_bytes(document)
 
 
 def is_terminal() -> bool:

@@ -84,7 +84,7 @@ def _write(options: dict[str, Any]) -> None:
             temp_dir=options["temp_dir"],
             metrics=_names(metrics) if metrics else None,
         )
-    except TrackerError:
+    except (TrackerError, FileNotFoundError):
         raise
     except OSError as error:
         raise _NotWrittenError(f"The trace could not be written: {error}") from error
@@ -148,9 +148,16 @@ def _range(option: str, text: str | None, number: Callable[[str], Any]) -> tuple
     low, _, high = text.partition(":")
     try:
         number(":" if text.count(":") != 1 else "0")
-        return (number(low) if low.strip() else None, number(high) if high.strip() else None)
+        first = number(low) if low.strip() else None
+        end = number(high) if high.strip() else None
     except ValueError:
         kind = "whole numbers" if number is int else "Unix seconds"
         raise QueryError(
             f"{option} {text!r}: expected A:B, {kind}, either of them left out for open."
         ) from None
+    if first is not None and end is not None and first >= end:
+        raise QueryError(
+            f"{option} {text!r}: nothing is in it; the first has to be below the second, which is "
+            "left out."
+        )
+    return first, end

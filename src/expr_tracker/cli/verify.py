@@ -24,8 +24,11 @@ def command(*, run: str, against: str | None) -> None:
 
     Ends with exit code 1 if anything is wrong, or differs from the run given with --against.
     """
+    from expr_tracker.history.location import producers_of
     from expr_tracker.history.verification import compare, verify
 
+    if against is not None:
+        producers_of(against, "*")  # a name that is wrong is refused before all is read
     report = verify(run)
     say(f"{report.path}: {report.status}")
     for stream in report.streams:

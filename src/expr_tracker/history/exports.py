@@ -14,7 +14,8 @@ One line per step and stream, merged as the default reading is. Nothing is lost 
 from __future__ import annotations
 
 import csv
-from contextlib import ExitStack
+import errno
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -91,6 +92,8 @@ def export(
     target = Path(output)
     kind = _format_of(target, format)
     producers = producers_of(run, stream, rank)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     if is_own_file(target, Path(run)):
         raise QueryError(f"output={target}: that is the name of a run's own file; choose another.")
     is_single = Path(run).is_file() or (stream != "*" and isinstance(stream, (str, type(None))))
@@ -99,11 +102,23 @@ def export(
             (producer.key, stack.enter_context(Source.offline(producer))) for producer in producers
         ]
         reading = _Reading(sources, is_single=is_single and rank != "*", progress=progress)
-        with replacing(target) as temporary:
+        with _naming(target), replacing(target) as temporary:
             rows = _WRITERS[kind](reading, temporary)
         for _, source in sources:
             source.report()
     return ExportReport(target, rows, tuple(key.label for key, _ in sources))
+
+
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Make an error of the system name the file that was asked for, not the one beside it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and Path(error.filename).parent == target.parent:
+            error.filename = str(target)
+            error.filename2 = None
+        raise
 
 
 def _format_of(target: Path, given: object) -> Format:
@@ -233,8 +248,10 @@ def _shapes(reading: _Reading) -> dict[str, _Shape]:
     return shapes
 
 
-def _write_arrow_like(reading: _Reading, path: Path, open_writer: Callable[..., Any]) -> int:
-    pyarrow = import_arrow()
+def _write_arrow_like(
+    reading: _Reading, path: Path, open_writer: Callable[..., Any], *, what: str
+) -> int:
+    pyarrow = import_arrow(what)
     reading.passes = 2
     shapes = _shapes(reading)
     fields = []
@@ -296,14 +313,14 @@ def _write_parquet(reading: _Reading, path: Path) -> int:
 
         return parquet.ParquetWriter(file, schema)
 
-    return _write_arrow_like(reading, path, writer)
+    return _write_arrow_like(reading, path, writer, what="Parquet")
 
 
 def _write_arrow(reading: _Reading, path: Path) -> int:
     def writer(pyarrow: Any, file: Any, schema: Any) -> Any:
         return pyarrow.ipc.new_file(file, schema)
 
-    return _write_arrow_like(reading, path, writer)
+    return _write_arrow_like(reading, path, writer, what="Arrow")
 
 
 _WRITERS: Final[dict[Format, Callable[[_Reading, Path], int]]] = {

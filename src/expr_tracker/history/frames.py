@@ -132,8 +132,11 @@ def _polars(columns: Columns) -> pl.DataFrame:
     return pl.DataFrame(list(series.values()))
 
 
-def import_arrow() -> Any:
+def import_arrow(what: str = "output_type='arrow'") -> Any:
     """Return the module ``pyarrow``.
+
+    Args:
+        what: what needs it, for the message.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -142,7 +145,7 @@ def import_arrow() -> Any:
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
         import pyarrow.compute  # noqa: PLC0415
     except ImportError:
-        raise _missing("pyarrow", "arrow") from None
+        raise _missing("pyarrow", "arrow", what) from None
     return pa
 
 
@@ -221,7 +224,6 @@ def _pandas_numbers(values: Any, gaps: Any, kind: Kind) -> Any:
     return pd.arrays.IntegerArray(values.copy(), gaps) if has_gaps else values
 
 
-def _missing(package: str, extra: str) -> MissingExtraError:
-    return MissingExtraError(
-        f"output_type={extra!r} needs {package}: pip install 'expr-tracker[{extra}]'"
-    )
+def _missing(package: str, extra: str, what: str | None = None) -> MissingExtraError:
+    needed_by = f"output_type={extra!r}" if what is None else what
+    return MissingExtraError(f"{needed_by} needs {package}: pip install 'expr-tracker[{extra}]'")

@@ -157,9 +157,10 @@ def _rank_numbers(rank: Any) -> frozenset[int] | None:
 
 
 def _listed(available: list[StreamKey]) -> str:
-    files = [f"metrics{key.suffix}.jsonl" for key in available[:_NAMES_SHOWN]]
-    more = len(available) - len(files)
-    return ", ".join(files) + (f" and {more} more" if more > 0 else "")
+    """Return the streams by the names that a question and the command line give them."""
+    labels = [key.label for key in available[:_NAMES_SHOWN]]
+    more = len(available) - len(labels)
+    return ", ".join(labels) + (f" and {more} more" if more > 0 else "")
 
 
 def _no_stream(path: Path, name: str | None, available: list[StreamKey]) -> str:
@@ -188,7 +189,7 @@ def _near(path: Path) -> str:
         return f" Did you mean {parent / near[0]}?"
     keys = _keys(parent)
     if keys:
-        return f" {parent} has: {_listed(keys)}."
+        return f" {parent} is a run with the streams: {_listed(keys)}."
     folders = sorted(entry.name for entry in entries if entry.is_dir())
     if not folders:
         return f" There is no {path.name!r} in {parent.resolve()}."

@@ -6,9 +6,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal
 
 from expr_tracker.history.answer import Labelled, answer, answer_several
+from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.question import Question, ask
 from expr_tracker.history.source import Source
+from expr_tracker.store.lock import is_locked
 
 if TYPE_CHECKING:
     import os
@@ -127,8 +129,14 @@ def list_attempts(
 ) -> list[Attempt]:
     """Return the attempts of one stream, in the order they were made.
 
+    One without an end of its own is ``running``, ``rewound`` (by ``et.rewind``) or ``lost``;
+    ``None`` for a first attempt whose process is not known. The first began with its first row.
+
     Raises:
         RunNotFoundError: no such run, stream or rank.
     """
-    with Source.offline(producers_of(run, stream, rank)[0]) as source:
-        return [*source.index.attempts]
+    producer = producers_of(run, stream, rank)[0]
+    # Asked before the file is opened: a writer that ends in between is running, not lost.
+    was_live = is_locked(producer.files.lock)
+    with Source.offline(producer) as source:
+        return told_attempts(producer, source, was_live=was_live)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import copy
 import logging
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
 from expr_tracker.errors import RunNotFoundError
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
+from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex, load_index
 from expr_tracker.store.journal import read_journal
 from expr_tracker.store.lines import decode_line
@@ -31,12 +33,13 @@ if TYPE_CHECKING:
     from expr_tracker.history.location import Producer
     from expr_tracker.store.live import LiveSnapshot
 
-__all__ = ["Source", "has_one_object_per_line"]
+__all__ = ["Source", "beginning_of", "has_one_object_per_line"]
 
 _logger = logging.getLogger("expr_tracker")
 _decode_lines = msgspec.json.Decoder(type=dict[str, Any]).decode_lines
 #: Counting the line ends before a damaged line reads the file in pieces of this size.
 _COUNT_BYTES: Final = 1 << 20
+_PARTS_SUFFIX: Final = ".jsonl.parts"
 #: Most lines are shorter; a longer one takes another look.
 _LINE_START_BYTES: Final = 4096
 
@@ -85,7 +88,7 @@ class Source:
         The journal of the open row counts when the writer is gone: the row was logged.
 
         Raises:
-            RunNotFoundError: the file is gone.
+            RunNotFoundError: the file is gone, or is no metrics file.
         """
         files = producer.files
         # Asked before the file is opened as well: a writer that ends in between left no tail torn.
@@ -101,6 +104,7 @@ class Source:
             if producer.path == files.metrics and is_free:
                 source.open_row = read_journal(files.journal, file.size)
                 source._torn_bytes = file.torn_bytes
+            _check_metrics_file(source)
         except BaseException:
             file.close()
             raise
@@ -266,6 +270,15 @@ class Source:
             piece += self._pending[max(0, start - border) : stop - border]
         return piece
 
+    def first_time(self) -> float | None:
+        """Return the ``_time`` of the first line, if that is a row with one."""
+        for at, piece in self.pieces(0, self.size):
+            for row in self.decode(at, piece[: piece.find(b"\n") + 1]):
+                time = row.get("_time")
+                return float(time) if isinstance(time, (int, float)) else None
+            break
+        return None
+
     def report(self) -> None:
         """Warn once about whatever was skipped since the source was opened."""
         found = []
@@ -286,6 +299,33 @@ class Source:
             found.append(f"a torn last line of {self._torn_bytes} bytes was left out")
         if found:
             _logger.warning("%s: %s.", self.path, "; ".join(found))
+
+
+def beginning_of(identity: Row) -> float | None:
+    """Return when a run was made (Unix seconds), from its ``run.json``."""
+    created = identity.get("created")
+    if isinstance(created, (int, float)):
+        return float(created)
+    if isinstance(created, str):
+        try:
+            return datetime.fromisoformat(created).timestamp()
+        except ValueError:
+            return None
+    return None
+
+
+def _check_metrics_file(source: Source) -> None:
+    """Refuse a file that is no metrics file by its name nor by anything in it."""
+    path, file, index = source.path, source.file, source.index
+    if StreamKey.from_file(path.name) is not None or path.parent.name.endswith(_PARTS_SUFFIX):
+        return  # damage in it is for its reader to see
+    if path.suffix == ".jsonl" and (file is None or file.size + file.torn_bytes == 0):
+        return
+    if index.rows == 0 and len(index.attempts) == 1 and index.attempts[0].status is None:
+        raise RunNotFoundError(
+            f"{path} is not a metrics file: it has no row. Pass a run's directory, or one of its "
+            "files metrics*.jsonl."
+        )
 
 
 def _take_in(index: StreamIndex, line: bytes) -> None:

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import RunNotFoundError, TrackerError
 from expr_tracker.history.live import newest_points
 from expr_tracker.history.location import Producer, producers_of
-from expr_tracker.history.source import Source
+from expr_tracker.history.source import Source, beginning_of
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from expr_tracker.row import Row
 
 __all__ = ["RunOverview", "Status", "find_runs", "overview_of", "overviews", "status_of"]
 
@@ -144,7 +141,8 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
             rows += index.rows
             if last_step is None:
                 last_step = index.attempt_max_step
-            times += _first_time(source)
+            first = source.first_time()
+            times += [] if first is None else [first]
             if metric is not None and value is None:
                 value = _newest_value(producer, source, metric)
     identity = read_document(RunFiles(run).identity) or {}
@@ -157,7 +155,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
         streams=tuple(streams),
         rows=rows,
         last_step=last_step,
-        started=_created(identity) or min(times, default=None),
+        started=beginning_of(identity) or min(times, default=None),
         value=value,
     )
 
@@ -172,27 +170,6 @@ def _newest_value(producer: Producer, source: Source, metric: str) -> Any:
         return summary[metric]
     points = newest_points(source, metric, 1)
     return points[-1][2] if points else None
-
-
-def _first_time(source: Source) -> list[float]:
-    for at, piece in source.pieces(0, source.size):
-        for row in source.decode(at, piece[: piece.find(b"\n") + 1]):
-            time = row.get("_time")
-            return [float(time)] if isinstance(time, (int, float)) else []
-        break
-    return []
-
-
-def _created(identity: Row) -> float | None:
-    created = identity.get("created")
-    if isinstance(created, (int, float)):
-        return float(created)
-    if isinstance(created, str):
-        try:
-            return datetime.fromisoformat(created).timestamp()
-        except ValueError:
-            return None
-    return None
 
 
 def find_runs(root: Path) -> Iterator[Path]:

@@ -24,6 +24,7 @@ from expr_tracker.row import Row, without_nonfinite
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import path_within, sidecar_of
 from expr_tracker.store.index import StreamIndex, tail_checksum
+from expr_tracker.store.lines import decode_line
 from expr_tracker.store.reader import part_paths
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _LINES_LISTED: Final = 1000
 #: Differing steps that `compare` names per stream.
 _STEPS_LISTED: Final = 5
 _HASH_BYTES: Final = 1 << 20
+#: Twice what a table may have when it is logged; a larger file is read for its hash only.
+_TABLE_BYTES_MAX: Final = 128 << 20
 
 _canonical = msgspec.json.Encoder(order="sorted").encode
 
@@ -83,7 +86,7 @@ class StreamReport:
     sidecar: Sidecar = "missing"
     parts_missing: list[str] = field(default_factory=list)
     media: int = 0
-    """References to media files."""
+    """Media files that rows refer to, or that tables of theirs do."""
     media_missing: list[str] = field(default_factory=list)
     media_changed: list[str] = field(default_factory=list)
 
@@ -348,18 +351,36 @@ def _media_of(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _check_media(directory: Path, media: dict[str, str], report: StreamReport) -> None:
-    report.media = len(media)
-    for name, expected in sorted(media.items()):
+    """Compare the media files with their hashes; pictures in a table count like those in a row."""
+    found = dict(media)
+    unread = sorted(found.items())
+    while unread:
+        name, expected = unread.pop()
         path = path_within(directory, name)
         if path is None or not path.is_file():
             report.media_missing.append(name)
-            continue
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            while piece := file.read(_HASH_BYTES):
-                digest.update(piece)
-        if digest.hexdigest() != expected.removeprefix("sha256:"):
+        elif _sha256(path) != expected.removeprefix("sha256:"):
             report.media_changed.append(name)
+        elif name.endswith(".table.json"):
+            for inner, digest in _media_of(_table(path)):
+                if inner not in found:
+                    found[inner] = digest
+                    unread.append((inner, digest))
+    report.media = len(found)
+    report.media_missing.sort()
+    report.media_changed.sort()
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_HASH_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _table(path: Path) -> Row | None:
+    return decode_line(path.read_bytes()) if path.stat().st_size <= _TABLE_BYTES_MAX else None
 
 
 def _numbers(lines: list[int], count: int) -> str:

@@ -7,7 +7,6 @@ file, and whoever renames last changes nothing. A file is there whole or not at 
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,10 +48,9 @@ class StoredValue(MediaValue):
         self._content = content
         self._ending = ending
         self._described = described
-
-    @cached_property
-    def _digest(self) -> str:
-        return hashlib.sha256(self._content).hexdigest()
+        # Now, not by functools.cached_property: until Python 3.12 that has one lock for all values,
+        # which a fork may copy while it is held. A MiB takes a millisecond.
+        self._digest = hashlib.sha256(content).hexdigest()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} .{self._ending}, {len(self._content)} bytes>"

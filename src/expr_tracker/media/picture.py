@@ -34,6 +34,7 @@ class Image(StoredValue):
     Raises:
         ValueError: a shape, type or range that is no image, an unknown format, or more than
             `expr_tracker.media.MEDIA_BYTES_MAX` bytes.
+        MissingExtraError: an array or lists, and NumPy is not installed.
         OSError: a path that cannot be read.
     """
 

@@ -10,6 +10,8 @@ import struct
 import zlib
 from typing import Any, Final
 
+from expr_tracker.errors import MissingExtraError
+
 __all__ = ["png_from_array"]
 
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
@@ -35,9 +37,17 @@ def png_from_array(value: Any) -> tuple[bytes, int, int]:
         value: ``[H, W]``, ``[H, W, 1]``, ``[H, W, 3]`` or ``[H, W, 4]``.
 
     Raises:
+        MissingExtraError: NumPy is not installed.
         ValueError: shape, type or range break the rule; the message names all three.
     """
-    import numpy as np  # noqa: PLC0415 - optional; whoever has an array has it
+    try:
+        import numpy as np  # noqa: PLC0415 - optional
+    except ImportError:
+        # Whoever has an array has it; lists of numbers do without.
+        raise MissingExtraError(
+            "an image of an array or of lists needs NumPy: pip install numpy. Image files and "
+            "their bytes do without."
+        ) from None
 
     array = np.asarray(value)
     height, width, channels = _checked_shape(array)

@@ -7,6 +7,7 @@ holds its reference.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -99,7 +100,7 @@ class Table(StoredValue):
             # The cells' references name the folder, so the content is another.
             self._folder = directory.name
             self._content = self._document(self._folder)
-            self.__dict__.pop("_digest", None)
+            self._digest = hashlib.sha256(self._content).hexdigest()
         for _, _, cell in self._media:
             cell.reference(directory)
         return super().reference(directory)

@@ -1,4 +1,4 @@
-"""What accompanies a run: its documents, the environment, the console and the system's metrics."""
+"""What accompanies a run: the environment, the console and the system's metrics."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import threading
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.loading import loading
 from expr_tracker.row import Row, key_text
-from expr_tracker.store.documents import read_document, write_document
+from expr_tracker.run.documents import Documents
+from expr_tracker.run.ending import is_multiprocessing_child
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
@@ -45,12 +45,18 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Companions:
-    """Starts and stops what runs beside the recorder."""
+    """Starts and stops what runs beside the recorder.
 
-    def __init__(self, run: Run, clock: Clock) -> None:
+    Args:
+        run: the run.
+        clock: for what is written beside the rows.
+        config: the configuration that was given; ``None`` keeps what the run has.
+    """
+
+    def __init__(self, run: Run, clock: Clock, config: Row | None) -> None:
         self._run = run
         self._clock = clock
-        self._definitions: Row = {}
+        self._documents = Documents(run, config)
         self._environment: threading.Thread | None = None
         self._console: ConsoleCapture | None = None
         self._console_writer: LineWriter | None = None
@@ -60,33 +66,17 @@ class Companions:
     # -- documents -----------------------------------------------------------------------------------
 
     def write_documents(self) -> None:
-        """Write ``config.json`` and ``about.json``.
+        """Write the documents of the run, at the start or where someone removed them.
 
         Raises:
             OSError: the run directory cannot be written.
         """
-        run = self._run
-        before = read_document(run.files.config)
-        if before and before != run.config:
-            run.notices.say(
-                f"{run.files.config.name} held another configuration; it is replaced by this one's."
-            )
-        write_document(run.files.config, run.config, indent=4)
-        stored = read_document(run.files.about) or {}
-        definitions = stored.get("metrics")
-        self._definitions = definitions if isinstance(definitions, dict) else {}
-        self._write_about()
+        self._documents.write()
 
     def define_metric(self, name: str, definition: dict[str, Any]) -> None:
         """Add one metric's definition to ``about.json``."""
-        run = self._run
         self._warn_of_words(key_text(name), definition)
-        self._definitions[key_text(name)] = redact(run.encode(name, definition))
-        try:
-            self._write_about()
-        except OSError as error:
-            run.notices.count("degraded", "metric definitions that could not be written")
-            run.notices.say(f"{run.files.about} could not be written: {error}.")
+        self._documents.define_metric(name, definition)
 
     def _warn_of_words(self, name: str, definition: dict[str, Any]) -> None:
         """Point out what no reader knows; it is kept, for older programs wrote what they liked."""
@@ -106,10 +96,6 @@ class Companions:
             f"define_metric({name!r}): {what} is not known.{hint} It is kept as it is. Known are: "
             f"{', '.join(known)}.",
         )
-
-    def _write_about(self) -> None:
-        run = self._run
-        write_document(run.files.about, {**run.about, "metrics": self._definitions})
 
     # -- threads ---------------------------------------------------------------------------------------
 
@@ -135,6 +121,13 @@ class Companions:
             notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
 
     def _start_environment(self) -> None:
+        if is_multiprocessing_child():
+            # Here, not on a thread: a pool ends its workers by SIGTERM, often at once. CPython runs
+            # our handler only between two steps of the main thread; while a busy thread makes that
+            # one wait for the interpreter, the signal may fall just before a semaphore it then
+            # sleeps in, and worker and pool wait for each other for ever.
+            self._capture()
+            return
         thread = threading.Thread(
             target=self._capture, name="expr-tracker-environment", daemon=True
         )
@@ -150,7 +143,7 @@ class Companions:
 
         run = self._run
         try:
-            write_document(run.files.environment, capture_environment(environment(), sys.argv))
+            self._documents.write_environment(capture_environment(environment(), sys.argv))
         except OSError as error:
             run.notices.count("degraded", "environments that could not be written")
             run.notices.say(f"{run.files.environment} could not be written: {error}.")

@@ -7,6 +7,7 @@ that was there, and taken away again when the run is finished. Nothing in ``os``
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -15,7 +16,13 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, Literal
 
-__all__ = ["SignalWatch", "status_at_exit", "watch_child_exit"]
+__all__ = [
+    "SignalWatch",
+    "end_by_signal",
+    "keep_interrupt_status",
+    "status_at_exit",
+    "watch_child_exit",
+]
 
 Status = Literal["succeeded", "failed", "cancelled"]
 
@@ -90,6 +97,32 @@ def status_at_exit() -> Status:
     return "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
 
 
+def keep_interrupt_status() -> None:
+    """See to it that a program that Ctrl-C ended still exits as shells expect (130 on POSIX).
+
+    CPython notes an uncaught KeyboardInterrupt in a flag of the whole process, which any thread
+    clears that compiles and runs a text: `dataclasses` and `namedtuple` do so while the modules of
+    the environment's capture are loaded. Running a text that ends in a KeyboardInterrupt is the one
+    way to set it again; called once none of our threads is left.
+    """
+    error = getattr(sys, "last_value", None)
+    if type(error) is not KeyboardInterrupt or error.__traceback__ is None:
+        return
+    # In a console it is a line's that was interrupted, and the session went on behind it. What a
+    # program caught and showed by itself has a frame that somebody called.
+    is_console = hasattr(sys, "ps1") or sys.flags.interactive
+    if is_console or error.__traceback__.tb_frame.f_back is not None:
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt", {})  # noqa: S102 - our own text, see above
+
+
+def is_multiprocessing_child() -> bool:
+    """Say whether this process was started by ``multiprocessing``, by whichever method."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
+
+
 def watch_child_exit(finish: Callable[[], None]) -> Callable[[], None]:
     """Call ``finish`` at the end of a multiprocessing child, which skips the interpreter's hooks.
 
@@ -97,8 +130,7 @@ def watch_child_exit(finish: Callable[[], None]) -> Callable[[], None]:
         What takes the registration back.
     """
     util = sys.modules.get("multiprocessing.util")
-    process = sys.modules.get("multiprocessing.process")
-    if util is None or process is None or process.parent_process() is None:
+    if util is None or not is_multiprocessing_child():
         return _nothing
     finalizer = util.Finalize(None, finish, exitpriority=100)
     cancel: Callable[[], None] = finalizer.cancel

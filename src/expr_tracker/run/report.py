@@ -51,7 +51,10 @@ def info(run: Run) -> Row:
 
 
 def loss_of(run: Run) -> dict[str, dict[str, int]]:
-    """Return what was refused at a call, dropped later, or stored in another form, by kind."""
+    """Return what was refused at a call, dropped later, or stored in another form, by kind.
+
+    What is in a rescue file is counted by the file.
+    """
     notices = run.notices
     dropped = notices.counts("dropped")
     if run.artifacts_failed:
@@ -59,6 +62,7 @@ def loss_of(run: Run) -> dict[str, dict[str, int]]:
     return {
         "refused": notices.counts("refused"),
         "dropped": dropped,
+        "rescued": notices.counts("rescued"),
         "degraded": notices.counts("degraded"),
     }
 
@@ -67,13 +71,14 @@ def finish_report(run: Run, *, is_quiet: bool) -> None:
     """Log one line: what was stored and what was not; a warning if anything was lost."""
     loss: dict[str, Any] = loss_of(run)
     refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
-    is_lost = bool(refused or dropped)
+    rescued = ", ".join(f"{number} ({file})" for file, number in loss["rescued"].items())
+    is_lost = bool(refused or dropped or rescued)
     if not is_quiet or is_lost:
         why = _biggest([*loss["refused"].items(), *loss["dropped"].items()])
         text = (
             f"{run.project}/{run.name} ({run.files.key.label}): stored {run.writer.index.rows} "
             f"rows; refused {refused}, dropped {dropped}"
-            f"{f' ({why})' if why else ''}, pending {run.writer.pending_bytes} bytes. {run.dir}"
+            f"{f' ({why})' if why else ''}{f', rescued {rescued}' if rescued else ''}, pending {run.writer.pending_bytes} bytes. {run.dir}"
         )
         run.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
     run.notices.emit()

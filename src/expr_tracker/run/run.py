@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -17,7 +18,13 @@ from expr_tracker.record.recorder import Recorder
 from expr_tracker.row import Row, RowEncoder, step_from
 from expr_tracker.run.companions import Companions
 from expr_tracker.run.deadline import Deadline
-from expr_tracker.run.ending import SignalWatch, end_by_signal, status_at_exit, watch_child_exit
+from expr_tracker.run.ending import (
+    SignalWatch,
+    end_by_signal,
+    keep_interrupt_status,
+    status_at_exit,
+    watch_child_exit,
+)
 from expr_tracker.run.latest import LastValues
 from expr_tracker.run.opening import Opened, mark_attempt, mark_end, open_stream
 from expr_tracker.run.report import finish_report, info
@@ -54,7 +61,8 @@ class Run:
         project: the project's name.
         name: the run's name.
         rank: this process's rank.
-        config: what the user configured, secrets redacted.
+        config: what the user configured, secrets redacted; of a run that was resumed without a
+            configuration, what it has.
         options: every tunable of the run.
     """
 
@@ -63,7 +71,7 @@ class Run:
         place: Place,
         options: Options,
         *,
-        config: Row,
+        config: Row | None,
         about: Row,
         notices: Notices,
         clock: Clock | None = None,
@@ -73,7 +81,7 @@ class Run:
         self.project = place.project
         self.name = place.name
         self.options = options
-        self.config = config
+        self.config: Row = config or {}
         self.rank = rank_from_environment()
         self.about = about
         self.notices = notices
@@ -92,7 +100,7 @@ class Run:
         )
         try:
             self._open_recorder(opened)
-            self._open_companions(is_summary_behind=opened.is_summary_behind)
+            self._open_companions(config, is_summary_behind=opened.is_summary_behind)
             open_runs.add(self)
         except BaseException:
             self._undo_opening(opened)
@@ -130,7 +138,7 @@ class Run:
             notices=notices,
         )
 
-    def _open_companions(self, *, is_summary_behind: bool) -> None:
+    def _open_companions(self, config: Row | None, *, is_summary_behind: bool) -> None:
         self._summary = Summary(
             self.files.summary,
             self.recorder.latest,
@@ -143,7 +151,7 @@ class Run:
         if self.options.print_to_screen:
             handle = self.options.print_handle
             self.recorder.add_sink(lambda row: handle(str(row)))
-        self.companions = Companions(self, self._clock)
+        self.companions = Companions(self, self._clock, config)
         self.companions.write_documents()
         self._upkeep = Upkeep(
             self,
@@ -162,6 +170,15 @@ class Run:
         self.companions.start()
         self._signals.install()
         self._unwatch_child = watch_child_exit(self.finish_at_exit)
+        self.save_unsaved_summary()
+        where = (
+            f"attempt {self.attempt}, next step {self.recorder.step}" if self.attempt > 1 else ""
+        )
+        self.notices.say(
+            f"{self.project}/{self.name} ({self.files.key.label}) is logged to {self.dir}"
+            f"{f': {where}' if where else ''}.",
+            level=logging.INFO,
+        )
         self.notices.emit()
 
     def _undo_opening(self, opened: Opened) -> None:
@@ -217,7 +234,7 @@ class Run:
 
     @property
     def entity(self) -> str | None:
-        """Who the run belongs to, as given to ``init``."""
+        """Who the run belongs to, as given to ``init``, now or before."""
         return self.about.get("entity")
 
     @property
@@ -330,6 +347,17 @@ class Run:
         self.guard()
         return info(self)
 
+    def __repr__(self) -> str:
+        if self._is_forked:
+            status = "the parent's"
+        else:
+            status = self._status or ("finished" if self._is_closed else "running")
+        # A log handler may show a run whose opening failed, before it had files.
+        files = getattr(self, "files", None)
+        label = files.key.label if files is not None else "not opened"
+        directory = files.directory if files is not None else self.place.directory
+        return f"<Run {self.project}/{self.name} ({label}): {status}, {directory}>"
+
     def __enter__(self) -> Self:
         return self
 
@@ -433,6 +461,8 @@ class Run:
         except KeyboardInterrupt:
             # Once more: the user wants out, but not at the price of rows. The next one gets through.
             self._finish(status_at_exit())
+        finally:
+            keep_interrupt_status()
 
     def _finish(self, status: str, *, is_quiet: bool = False) -> None:
         self.guard()
@@ -503,6 +533,11 @@ class Run:
     def _let_go(self) -> None:
         self._stream_lock.release()
         open_runs.discard(self)
+
+    def save_unsaved_summary(self) -> None:
+        """Write the summary if something was pinned since: a killed process leaves its pins."""
+        if self._summary.is_unsaved and not self._is_closed:
+            self._save_summary()
 
     def _save_summary(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.capture.redaction import redact
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["open_run"]
 
+#: What mirrors understand by ``resume``.
+_RESUME_WORDS: Final = ("allow", "must", "never", "auto", True, False, None)
+
 
 def open_run(  # noqa: PLR0913 - what `init` takes
     project: str,
@@ -32,6 +35,7 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     backends: Any,
     backend_kwargs: Any,
     alerts: tuple[Any, Any],
+    resume: Any,
     options: Mapping[str, Any],
 ) -> Run:
     """Check every argument, then open the run; nothing is created before all are right."""
@@ -40,18 +44,17 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     about = {**about, "tags": _tag_list(about.get("tags"))}
     place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)
     _say_what_is_not_there(backends, alerts, notices)
+    _say_if_unknown(resume, notices)
 
     def warn(key: str, text: str) -> None:
         notices.count("degraded", f"values of config {key}")
         notices.once(("config", key), f"config {key!r} is {text}")
 
-    plain = RowEncoder(warn).row(
-        {key: value for key, value in about.items() if value not in (None, [])}
-    )
+    plain = RowEncoder(warn).row({key: value for key, value in about.items() if value is not None})
     return Run(
         place,
         checked,
-        config=config_from(config, warn),
+        config=None if config is None else config_from(config, warn),
         about={
             "project": place.project,
             "name": place.name,
@@ -80,9 +83,9 @@ def _options_of_jsonl(backend_kwargs: Any) -> Mapping[str, Any]:
     return options
 
 
-def _tag_list(tags: Any) -> list[str]:
+def _tag_list(tags: Any) -> list[str] | None:
     if tags is None:
-        return []
+        return None
     if isinstance(tags, str):
         return [tags]
     if not isinstance(tags, Iterable) or isinstance(tags, (bytes, bytearray, Mapping)):
@@ -112,6 +115,17 @@ def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Noti
     if any(alerts):
         notices.say(
             "alert rules: this version does not evaluate them; the run is logged all the same."
+        )
+
+
+def _say_if_unknown(resume: Any, notices: Notices) -> None:
+    """Warn of a word that no mirror knows; it changes nothing here, so it is no error."""
+    # By type too: 1 == True, and an array's comparison has no truth value.
+    if not isinstance(resume, (str, bool, type(None))) or resume not in _RESUME_WORDS:
+        known = ", ".join(repr(word) for word in _RESUME_WORDS)
+        notices.say(
+            f"resume={redact(str(resume)[:60])!r} is not known; expected one of {known}. A local run "
+            "is always continued; to go back, give resume_step."
         )
 
 

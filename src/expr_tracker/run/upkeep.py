@@ -61,6 +61,7 @@ class Upkeep:
             self._flush_if_due,
             self.keep_journal,
             self._keep_index,
+            self._run.save_unsaved_summary,
             self.keep_places,
         )
 

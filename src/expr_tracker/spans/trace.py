@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import math
 import sqlite3
 import tempfile
@@ -117,8 +118,10 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
     output = Path(output)
     if is_own_file(output, Path(run)):
         raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
+    if not output.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
-        with replacing(output) as beside, beside.open("wb") as file:
+        with _naming(output), replacing(output) as beside, beside.open("wb") as file:
             separator = b'{"traceEvents": [\n'
             for event in spool.events():
                 file.write(separator)
@@ -126,6 +129,18 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
                 separator = b",\n"
             file.write(b'\n],\n"displayTimeUnit": "ms"}\n')
         return spool.span_count
+
+
+@contextlib.contextmanager
+def _naming(output: Path) -> Iterator[None]:
+    """Make an error of the system name the file that was asked for, not the one beside it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and Path(error.filename).parent == output.parent:
+            error.filename = str(output)
+            error.filename2 = None
+        raise
 
 
 @contextlib.contextmanager

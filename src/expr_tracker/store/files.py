@@ -15,15 +15,20 @@
         config[.STREAM][.rankN].json               what the user configured
         about[.STREAM][.rankN].json                notes, tags, definitions of metrics
         environment[.STREAM][.rankN].json          code, packages, host
+        config[.STREAM][.rankN]._attemptM.json     what attempt M was configured with, where a later
+                                                   one replaced it; environment... likewise. M is 0
+                                                   for a try that ended before it wrote a line
         console[.STREAM][.rankN].jsonl             standard output and error, on request
         artifacts.jsonl                            which artifacts the run made and used
         media/                                     images, figures and tables, by content hash
 
-A stream never contains a dot, so every name can be taken apart again (`StreamKey.from_file`).
+A stream never contains a dot nor begins with an underscore, so every name can be taken apart again
+(`StreamKey.from_file`).
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -56,12 +61,13 @@ _OF_PRODUCER: Final = r"(?:\.[A-Za-z0-9][A-Za-z0-9_-]*)?(?:\.rank\d+)?"
 _OWN: Final = re.compile(
     r"run\.json|artifacts\.jsonl"
     rf"|(?:metrics|spans|console){_OF_PRODUCER}\.(?:jsonl|meta\.json|lock|open\.json|torn)"
-    rf"|(?:summary|config|about|environment){_OF_PRODUCER}\.json"
+    rf"|(?:summary|config|about|environment){_OF_PRODUCER}(?:\._attempt\d+)?\.json"
     r"|[^/]+\.jsonl\.parts(?:/.*)?|media(?:/.*)?",
     re.IGNORECASE | re.DOTALL,
 )
 #: Most file systems hold 255 bytes a name; a stream shares its file name with other words.
 _STREAM_CHARACTERS_MAX: Final = 128
+_IS_WINDOWS: Final = os.name == "nt"
 _NAME_BYTES_MAX: Final = 255
 #: Folders that a search for runs goes through.
 _LISTED_KINDS: Final = frozenset({"project", "run"})
@@ -135,12 +141,21 @@ def check_name(kind: str, name: object) -> str:
     rule = _broken_rule(name)
     if rule is None and kind in _LISTED_KINDS:
         rule = _hidden_rule(name)
+    # Programs name runs by the time of day, so a colon is taken where the file system takes it.
+    if rule is None and (kind not in _LISTED_KINDS or _IS_WINDOWS):
+        rule = _unportable_rule(name)
     if rule is not None:
         shown = name if len(name) <= 60 else name[:60] + "..."
         raise NameRefusedError(
             f"{kind} name {shown!r}: {rule}. Use letters, digits, spaces, '-', '_' and '.'."
         )
     return name
+
+
+def _unportable_rule(name: str) -> str | None:
+    if any(character in '<>:"|?*' for character in name):
+        return 'the characters < > : " | ? * cannot be in it (Windows refuses them)'
+    return None
 
 
 def _broken_rule(name: str) -> str | None:  # noqa: PLR0911 - one line per rule
@@ -156,8 +171,6 @@ def _broken_rule(name: str) -> str | None:  # noqa: PLR0911 - one line per rule
         return "it holds half of a surrogate pair, which no file system stores"
     if name[-1] in ". " or name[0] == " ":
         return "it cannot begin with a space or end with a space or a dot"
-    if any(character in '<>:"|?*' for character in name):
-        return 'the characters < > : " | ? * cannot be in it (Windows refuses them)'
     if name.split(".", 1)[0].lower() in _DEVICES:
         return "Windows keeps that name for a device"
     if len(name.encode("utf-8")) > _NAME_BYTES_MAX:
@@ -300,6 +313,11 @@ def sidecar_of(path: Path) -> Path:
 def torn_of(path: Path) -> Path:
     """Return where the torn tail of a line file is kept: ``metrics.jsonl`` → ``metrics.torn``."""
     return path.with_name(path.name.removesuffix(".jsonl") + ".torn")
+
+
+def kept_of(path: Path, attempt: int) -> Path:
+    """Return where a document that gave way is kept: ``config.json`` → ``config._attempt1.json``."""
+    return path.with_name(f"{path.name.removesuffix('.json')}._attempt{attempt}.json")
 
 
 def parts_of(path: Path) -> Path:

@@ -383,10 +383,33 @@ def load_index(file: LineFile) -> StreamIndex:
     The sidecar is used as far as it holds; what was appended since is scanned.
     """
     index = _from_sidecar(file)
+    remembered = _recent.get(file.path)
+    if remembered is not None:
+        known, tail = remembered
+        is_further = index is None or known.size > index.size
+        if is_further and known.size <= file.size and tail_checksum(file, known.size) == tail:
+            index = known.copy()
     if index is None:
         index = StreamIndex()
+    began_at = index.size
     index.scan(file)
+    if index.size - began_at >= _REMEMBERED_BYTES_MIN:
+        _remember(file, index)
     return index
+
+
+#: A scan of so many bytes takes 20 ms: who polls a file without a fresh sidecar pays it once.
+_REMEMBERED_BYTES_MIN: Final = 4 << 20
+#: An index is about a megabyte at most.
+_REMEMBERED_MAX: Final = 8
+_recent: dict[Path, tuple[StreamIndex, int]] = {}
+
+
+def _remember(file: LineFile, index: StreamIndex) -> None:
+    # Whatever threads do at once, an entry is whole or not there.
+    for oldest in list(_recent)[: max(0, len(_recent) + 1 - _REMEMBERED_MAX)]:
+        _recent.pop(oldest, None)
+    _recent[file.path] = (index.copy(), tail_checksum(file, index.size))
 
 
 def _from_sidecar(file: LineFile) -> StreamIndex | None:

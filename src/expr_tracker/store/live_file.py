@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from expr_tracker.store.files import parts_of
 from expr_tracker.store.place import is_same_file, open_for_append, put_back, set_part_aside
 from expr_tracker.store.reader import LineFile
 
@@ -45,7 +46,7 @@ class LiveFile:
         self.fd = open_for_append(path)
         self.limit = options.max_file_bytes
         self.start = 0
-        if self.limit is not None:
+        if parts_of(path).is_dir():  # also where rotation was switched off since
             with LineFile(path) as file:
                 self.start = file.live_start
         self.is_rotating = False

@@ -17,6 +17,8 @@ __all__ = ["SLOW_SECONDS", "Pace"]
 SLOW_SECONDS: Final = 1e-3
 #: ... and a flush quicker than this at the median turns it off again.
 _QUICK_SECONDS: Final = 3e-4
+#: ... and so for every so many bytes: copying them takes a tenth of that.
+_QUICK_BYTES: Final = 64 * 1024
 #: Writes that a median is taken over: more than half of so many in a row decide.
 _WRITES_WEIGHED: Final = 64
 
@@ -84,13 +86,18 @@ class Pace:
             "at that price; durability='buffered' says it is meant."
         )
 
-    def note_flush(self, seconds: float) -> bool:
-        """Take in a flush; turn buffering off again, and say so, if most are quick."""
+    def note_flush(self, seconds: float, size_bytes: int) -> bool:
+        """Take in a flush; turn buffering off again, and say so, if most are quick.
+
+        Args:
+            seconds: how long it took.
+            size_bytes: how much it wrote: many rows at once may take longer than one.
+        """
         if not self.is_slow:
             return False
         self._flushes += 1
         quick = self._quick_flushes
-        if seconds < _QUICK_SECONDS:
+        if seconds < _QUICK_SECONDS * max(1.0, size_bytes / _QUICK_BYTES):
             quick.append(self._flushes)
         if not _is_most(quick):
             return False

@@ -242,19 +242,17 @@ def _write_fully(fd: int, piece: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def rescue(path: Path, lines: list[bytes], reason: str) -> str:
-    """Write lines that ``path`` does not take into the temporary folder; say where they are.
+def rescue(path: Path, lines: list[bytes]) -> str:
+    """Write lines that ``path`` does not take into the temporary folder; return the file's name.
 
     Args:
         path: the file they belong to.
         lines: the lines, their ends included.
-        reason: why they could not be written.
+
+    Raises:
+        OSError: the temporary folder does not take all of them either.
     """
-    what = f"{len(lines)} rows could not be written to {path} ({reason})"
-    try:
-        fd, name = tempfile.mkstemp(prefix=f"expr-tracker-{path.stem}-", suffix=".jsonl")
-        with os.fdopen(fd, "wb") as file:
-            file.writelines(lines)
-    except OSError as error:
-        return f"{what}, nor to the temporary folder ({error.strerror}): they are lost."
-    return f"{what}. They are in {name}; append that file to it once there is room."
+    fd, name = tempfile.mkstemp(prefix=f"expr-tracker-{path.stem}-", suffix=".jsonl")
+    with os.fdopen(fd, "wb") as file:
+        file.writelines(lines)
+    return name

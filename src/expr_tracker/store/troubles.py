@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expr_tracker.store.lines import decode_line
+from expr_tracker.store.markers import is_marker
 from expr_tracker.store.place import rescue
 
 if TYPE_CHECKING:
@@ -61,11 +63,29 @@ class Troubles:
             "max_pending_records or max_pending_bytes: the oldest are dropped and counted.",
         )
 
-    def rescue(self, lines: list[bytes], reason: str) -> None:
-        """Put lines that the file never took elsewhere, counted."""
-        kind = f"rows not written to {self._path.name}"
-        self._notices.count("dropped", kind, len(lines), subject=self._subject)
-        self._notices.say(rescue(self._path, lines, reason))
+    def rescue(self, lines: list[bytes], reason: str) -> int:
+        """Put lines that the file never took elsewhere, and count those that are no markers."""
+        rows = len(lines)
+        if self._subject == "rows":
+            rows -= sum(is_marker(decode_line(line) or {}) for line in lines)
+        what = f"{rows} rows" if rows else f"{len(lines)} lines without metrics"
+        what += f" could not be written to {self._path} ({reason})"
+        try:
+            name = rescue(self._path, lines)
+        except OSError as error:
+            kind = f"rows not written to {self._path.name}"
+            if rows:
+                self._notices.count("dropped", kind, rows, subject=self._subject)
+            self._notices.say(
+                f"{what}, nor to the temporary folder ({error.strerror}): they are lost."
+            )
+            return rows
+        if rows:
+            self._notices.count("rescued", name, rows, subject=self._subject)
+        self._notices.say(
+            f"{what}. They are in {name}; append that file to it once there is room."
+        )
+        return rows
 
     def say_failure(self, reason: str) -> None:
         """Say that rows wait because the file cannot be written."""

@@ -346,7 +346,7 @@ class LineWriter:
                         self._end_batch(error)
                         if error is not None:
                             return False
-                        self._weigh_flush(self._monotonic() - began)
+                        self._weigh_flush(self._monotonic() - began, len(data))
             finally:
                 if self._flusher == me:
                     self._flusher = None
@@ -367,12 +367,13 @@ class LineWriter:
             return
         try:
             while self._backlog.items:
+                data = self._begin_batch()
                 began = self._monotonic()
-                error = self._write_all(self._begin_batch())
+                error = self._write_all(data)
                 self._end_batch(error)
                 if error is not None:
                     return
-                self._weigh_flush(self._monotonic() - began)
+                self._weigh_flush(self._monotonic() - began, len(data))
             self._recovered()
         finally:
             self._flusher = None
@@ -424,8 +425,8 @@ class LineWriter:
             self._direct = False
             self._troubles.say_pace(text)
 
-    def _weigh_flush(self, seconds: float) -> None:
-        if self._pace.note_flush(seconds):
+    def _weigh_flush(self, seconds: float, size_bytes: int) -> None:
+        if self._pace.note_flush(seconds, size_bytes):
             self._direct = not self._backlog.items and self._failure is None
             self._troubles.say_pace("is quick again: rows are durable at once.")
 
@@ -535,10 +536,10 @@ class LineWriter:
                 self.save_index(run)
             with self._lock:
                 self._settle()
-                lost = self._backlog.lines()
-                if lost:
+                waiting, lost = self._backlog.lines(), 0
+                if waiting:
                     reason = self._failure or "another thread hangs in a write"
-                    self._troubles.rescue(lost, reason)
+                    lost = self._troubles.rescue(waiting, reason)
                 self._is_closed = True
                 self._direct = False
                 self._backlog.clear()
@@ -546,7 +547,7 @@ class LineWriter:
         finally:
             if is_free:
                 self._io.release()
-        return len(lost)
+        return lost
 
     def take_over(self) -> None:
         """Let go of what frames of this thread hold that a signal interrupted for good.

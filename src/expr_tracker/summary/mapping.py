@@ -48,6 +48,8 @@ class Summary(MutableMapping[str, Any]):
         self._encoder = encoder
         self._guard = guard
         self._pins: Row = {}
+        #: Whether a pin was set or lifted since the last `save`.
+        self.is_unsaved = not path.exists()
         stored = read_document(path) or {}
         pinned = stored.pop(_PINNED, [])
         for name, value in stored.items():
@@ -67,6 +69,7 @@ class Summary(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         self._guard()
         self._pins[str(name)] = self._encoder.value(str(name), value)
+        self.is_unsaved = True
 
     def __delitem__(self, name: str) -> None:
         self._guard()
@@ -74,6 +77,7 @@ class Summary(MutableMapping[str, Any]):
             raise KeyError(name)
         if name in self._pins:
             del self._pins[name]
+            self.is_unsaved = True
         else:
             self._latest.pop(name, None)
 
@@ -100,6 +104,7 @@ class Summary(MutableMapping[str, Any]):
         Raises:
             OSError: it could not be written.
         """
+        self.is_unsaved = False
         document = self.values_by_name()
         if self._pins:
             document[_PINNED] = sorted(self._pins)

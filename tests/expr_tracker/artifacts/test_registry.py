@@ -164,3 +164,16 @@ def test_the_thousandth_version_is_logged_without_reading_the_others(
         file.write_bytes(b"%d" % number)
         store.log(file)
     assert len(parsed) == 30
+
+
+def test_a_file_where_the_artifacts_folder_belongs_ends_in_a_warning_not_in_a_loop(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "artifacts"
+    root.mkdir()
+    (root / "model").write_text("in the way")
+    content = tmp_path / "weights.bin"
+    content.write_bytes(b"1234")
+    store = ArtifactStore(root)
+    assert store.log(content, name="model").version is None
+    assert store.failure_count == 1

@@ -6,20 +6,20 @@ import csv
 import io
 import json
 import math
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import export, history, ls, verify
+from expr_tracker.cli import _group, export, history, ls, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import click
 
 COMMANDS: dict[str, click.Command] = {
@@ -31,7 +31,9 @@ COMMANDS: dict[str, click.Command] = {
 
 
 def et(name: str, *arguments: object) -> Result:
-    return CliRunner().invoke(COMMANDS[name], [str(argument) for argument in arguments])
+    # Without the width of the terminal that the tests run in.
+    runner = CliRunner(env={"COLUMNS": None})
+    return runner.invoke(COMMANDS[name], [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -113,11 +115,21 @@ def test_streams_and_attempts_are_chosen(run: Path) -> None:
         (["history", "{run}", "--stream", "dat"], "stream='data'"),
         (["history", "{run}", "--stream", "a/b"], "part of a file name"),
         (["history", "{run}", "--step-range", "5"], "expected two steps"),
+        (["history", "{run}", "--step-range", "20:10"], "below the second"),
+        (["history", "{run}", "--step-range", "10:10"], "below the second"),
+        (["history", "{run}", "-n", "0"], "from 1, or -1 for all"),
+        (["history", "{run}", "-n", "-5"], "from 1, or -1 for all"),
+        (["history", "{run}", "-n", "x"], "from 1, or -1 for all"),
+        (["history", "{run}", "--metrics", "los"], "Did you mean 'loss'?"),
+        (["history", "{run}", "--stream", "nope"], "It has: default, data."),
+        (["history", "{run}/run.json"], "not a metrics file"),
+        (["verify", "{run}/run.json"], "not a metrics file"),
+        (["export", "{run}/run.json", "-o", "{run}/a.csv"], "not a metrics file"),
         (["history", "{run}", "--attempt", "x"], "attempt's number"),
         (["history", "{run}", "--attempt", "9"], "attempt 1, 2"),
         (["history", "{run}", "--rank", "3"], "rank 3"),
         (["export", "{run}", "-o", "{run}/out"], "ending names no format"),
-        (["export", "{run}", "-o", "{run}/no/out.csv"], "No such file or directory"),
+        (["export", "{run}", "-o", "{run}/no/out.csv"], "one/no: there is no such folder"),
         (["verify", "{run}", "--against", "{run}x"], "There is no run"),
         (["ls", "{run}x"], "There is no directory"),
     ],
@@ -194,6 +206,85 @@ def test_a_run_that_cannot_be_read_is_listed_and_the_reason_said(run: Path) -> N
     assert listed[1]["problem"] is None
 
 
+def test_a_run_to_compare_with_is_looked_for_before_all_is_read(run: Path) -> None:
+    result = et("verify", run, "--against", f"{run}x")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+
+
+def test_a_metric_of_other_rows_than_those_shown_is_known(run: Path) -> None:
+    shown = et("history", run, "-n", 1, "--metrics", "note,_attempt,zz*")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    shown = et("history", run, "-n", -1, "--metrics", "note", "--dropna", "--format", "jsonl")
+    assert [json.loads(line)["_step"] for line in shown.stdout.splitlines()] == [4]
+
+
+def test_an_empty_metrics_file_has_no_rows_and_any_name_may_hold_rows(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").touch()
+    (tmp_path / "kept.txt").write_bytes(b'damage\n{"_step":7,"loss":1}\n')
+    empty = et("history", tmp_path / "metrics.jsonl", "--metric", "loss")
+    assert (empty.exit_code, empty.stdout) == (0, "No rows.\n")
+    rows = et("history", tmp_path / "kept.txt", "--format", "jsonl")
+    assert json.loads(rows.stdout)["_step"] == 7
+
+
+def test_a_column_that_was_asked_for_is_shown_before_the_others(run: Path) -> None:
+    arguments = [str(run.parent.parent), "--metric", "loss"]
+    narrow = CliRunner(env={"COLUMNS": "40"}).invoke(ls.command, arguments)
+    title = narrow.stdout.splitlines()[0].split()
+    assert title[-1] == "loss"
+    assert "name" in title
+    assert all(len(line) <= 40 for line in narrow.stdout.splitlines())
+    assert "started; --format json has all)" in narrow.stderr
+    chosen = CliRunner(env={"COLUMNS": "14"}).invoke(
+        history.command, [str(run), "--metric", "loss", "-n", "1"]
+    )
+    assert chosen.stdout.split() == ["_step", "loss", "29", "1"]
+    assert "_time; --metrics chooses" in chosen.stderr
+
+
+def main_with(*arguments: object, output: int) -> tuple[int, bytes]:
+    program = "import sys; from expr_tracker.cli import main; main(sys.argv[1:])"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("name", ["history", "verify", "ls", "--help", "completion"])
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_1(run: Path, name: str) -> None:
+    argument = {"--help": (), "completion": ("bash",)}.get(name, (run,))
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    with full.open("wb") as file:
+        assert main_with(name, *argument, output=file.fileno()) == (
+            1,
+            b"Error: standard output: No space left on device\n",
+        )
+
+
+@pytest.mark.parametrize("name", ["history", "verify", "ls", "--help", "completion"])
+def test_a_reader_that_is_gone_is_no_failure(run: Path, name: str) -> None:
+    argument = {"--help": (), "completion": ("bash",)}.get(name, (run,))
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert main_with(name, *argument, output=writer) == (0, b"")
+    finally:
+        os.close(writer)
+
+
+def test_an_unknown_command_names_the_nearest() -> None:
+    result = CliRunner().invoke(_group, ["histroy"])
+    assert result.exit_code == 2
+    assert result.stderr.count("Error: ") == 1
+    assert result.stderr.endswith("'histroy': did you mean history?\n")
+
+
 def test_a_reader_that_goes_away_leaves_no_traceback(run: Path) -> None:
     lines = b"".join(encode_line({"_step": i, "_time": 0.0}) for i in range(50_000))
     (run / "metrics.jsonl").write_bytes(lines)
@@ -208,6 +299,7 @@ def test_a_reader_that_goes_away_leaves_no_traceback(run: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
+    assert process.returncode == 0
 
 
 def test_showing_rows_imports_no_table_library(run: Path) -> None:

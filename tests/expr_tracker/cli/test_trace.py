@@ -99,9 +99,26 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 def test_a_missing_run_is_exit_code_2_and_an_unwritable_file_1(run: Path, tmp_path: Path) -> None:
     assert _invoke(tmp_path / "nowhere").exit_code == 2
-    result = _invoke(run, "-o", tmp_path / "nowhere" / "out.json")
+    output = tmp_path / ("x" * 245 + ".json")  # the file beside it has too long a name
+    result = _invoke(run, "-o", output)
     assert result.exit_code == 1
     assert result.output.startswith("Error: The trace could not be written")
+    assert f"'{output}'" in result.output
+
+
+def test_a_missing_folder_is_named_and_not_the_file_beside_the_output(
+    run: Path, tmp_path: Path
+) -> None:
+    result = _invoke(run, "-o", tmp_path / "nowhere" / "out.json")
+    assert result.exit_code == 2
+    assert result.output == f"Error: {tmp_path / 'nowhere'}: there is no such folder\n"
+
+
+def test_a_reversed_range_is_refused(run: Path) -> None:
+    for option in ("--step-range", "--time-range"):
+        result = _invoke(run, option, "20:10")
+        assert result.exit_code == 2
+        assert "below the second" in result.output
 
 
 def test_control_characters_and_long_paths_are_not_printed(tmp_path: Path) -> None:

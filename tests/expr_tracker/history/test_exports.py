@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expr_tracker.errors import QueryError, RunNotFoundError
+from expr_tracker.errors import MissingExtraError, QueryError, RunNotFoundError
 from expr_tracker.history import export, exports, read_history, retrieval
 from expr_tracker.history.exports import csv_cell
 from expr_tracker.store.lines import decode_line, encode_line
@@ -210,3 +211,13 @@ def test_exports_of_several_threads_to_one_file_all_succeed(tmp_path: Path) -> N
     assert len(ended) == 2
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.jsonl", "out.jsonl"]
+
+
+def test_parquet_without_pyarrow_is_refused_with_the_line_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "metrics.jsonl").write_bytes(b'{"_step":0,"loss":1}\n')
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    line = r"Parquet needs pyarrow: pip install 'expr-tracker\[arrow\]'"
+    with pytest.raises(MissingExtraError, match=line):
+        export(tmp_path, tmp_path / "out.parquet")

@@ -50,7 +50,7 @@ def test_a_run_path_is_its_exact_file_or_the_lowest_rank(tmp_path: Path) -> None
 
 def test_a_stream_is_never_taken_for_the_default_one(tmp_path: Path) -> None:
     run = make(tmp_path, "metrics.data.jsonl")
-    with pytest.raises(RunNotFoundError, match=r"default producer.*metrics\.data\.jsonl"):
+    with pytest.raises(RunNotFoundError, match=r"default producer.*It has: data\."):
         resolve_run_path(run)
 
 
@@ -58,7 +58,7 @@ def test_a_missing_stream_names_the_nearest(tmp_path: Path) -> None:
     run = make(tmp_path, "metrics.jsonl", "metrics.loader.jsonl")
     with pytest.raises(FileNotFoundError, match="stream='loader'") as caught:
         read_history(run, stream="loaders")
-    assert "metrics.jsonl" in str(caught.value)
+    assert str(caught.value).endswith("It has: default, loader.")
     with pytest.raises(NameRefusedError):
         read_history(run, stream="../x")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import expr_tracker.media.content
+from expr_tracker.errors import MissingExtraError
 from expr_tracker.media import MEDIA_BYTES_MAX, Image, media_path
 from expr_tracker.media.header import image_header
 from expr_tracker.media.png import png_from_array
@@ -210,3 +212,11 @@ def test_a_row_holds_the_reference(tmp_path: Path) -> None:
     assert row["a"]["path"] == row["b"][0]["path"]
     assert media_path(tmp_path, row["a"]).is_file()
     assert warnings == []
+
+
+def test_pixels_without_numpy_are_refused_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(MissingExtraError, match="pip install numpy"):
+        Image([[0.0, 0.5]])

@@ -36,7 +36,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         run = Run(
             Place(tmp_path / "p" / name, tmp_path / "p" / "artifacts", "p", name),
             make_options({"capture": False, **options}),
-            config=config or {},
+            config=config,
             about={"project": "p", "name": "n", "time": 5.0},
             notices=Notices(),
             clock=clock,

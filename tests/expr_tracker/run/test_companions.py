@@ -33,7 +33,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         return Run(
             Place(tmp_path / "p" / "n", tmp_path / "p" / "artifacts", "p", "n"),
             make_options({"capture": False, **options}),
-            config=config or {},
+            config=config,
             about={"project": "p", "name": "n", "notes": "text"},
             notices=Notices(),
         )

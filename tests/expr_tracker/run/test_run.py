@@ -326,6 +326,7 @@ def test_info_counts_what_was_refused_dropped_and_degraded(make: Make) -> None:
     assert told["loss"] == {
         "refused": {"rows over max_record_bytes": 1, "values named _step": 1},
         "dropped": {"values of late below the newest step": 3},
+        "rescued": {},
         "degraded": {"values of odd": 1},
     }
     assert told["history"]["dropped_records"] == 5
@@ -387,8 +388,29 @@ def test_a_quiet_finish_without_loss_says_nothing(
     caplog.set_level(logging.INFO, logger="expr_tracker")
     run = make()
     run.log({"a": 1})
+    caplog.clear()
     run.finish(quiet=True)
     assert caplog.messages == []
+
+
+def test_opening_says_where_the_run_goes_and_what_it_continues(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="expr_tracker")
+    run = make()
+    assert f"is logged to {run.dir}." in caplog.text
+    run.log({"a": 1})
+    run.finish()
+    caplog.clear()
+    assert f"is logged to {make().dir}: attempt 2, next step 1." in caplog.text
+
+
+def test_a_pin_is_on_disk_before_the_run_ends(make: Make) -> None:
+    run = make()
+    assert read_document(run.files.summary) == {}
+    run.summary["best"] = 1
+    run.save_unsaved_summary()
+    assert read_document(run.files.summary) == {"best": 1, "_pinned": ["best"]}
 
 
 def test_a_value_that_degrades_is_said_once_a_key(

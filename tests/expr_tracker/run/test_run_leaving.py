@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from expr_tracker.capture import environment as environment_module
 from expr_tracker.errors import (
     ForkedObjectError,
     StreamInUseError,
@@ -52,6 +53,21 @@ def test_a_removed_run_directory_comes_back_with_identity_lock_and_rows(
     assert is_locked(run.files.lock)
     with pytest.raises(StreamInUseError):
         make()
+
+
+def test_a_removed_run_directory_comes_back_with_the_captured_environment(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured = {"python": {"version": "3"}, "errors": {}}
+    monkeypatch.setattr(environment_module, "capture_environment", lambda *_: captured)
+    run = make(capture=True)
+    thread = run.companions._environment
+    assert thread is not None
+    thread.join(30)
+    shutil.rmtree(run.dir)
+    run.log({"a": 1})
+    run._upkeep.keep_places()
+    assert read_document(run.files.environment) == captured
 
 
 def test_a_second_writer_that_came_over_a_removed_lock_is_reported_once(
@@ -204,4 +220,4 @@ def test_the_parents_run_is_useless_in_a_forked_child_and_writes_nothing_there(m
         run.finish_at_exit()
     run_module.open_runs.discard(run)
     assert run.files.metrics.stat().st_size == size
-    assert not run.files.summary.exists()
+    assert read_document(run.files.summary) == {}  # as it was before the fork

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expr_tracker.errors import NameRefusedError
+from expr_tracker.store import files
 from expr_tracker.store.files import (
     RunFiles,
     StreamKey,
     check_name,
     check_stream,
     is_own_file,
+    kept_of,
     parts_of,
     path_within,
     sidecar_of,
@@ -108,7 +110,6 @@ ESCAPES = [
     "a/../../b",
     "a\\..\\..\\b",
     "C:\\x",
-    "C:x",
     "a\0.png",
     "a\nb",
     "a\x7f",
@@ -117,12 +118,6 @@ ESCAPES = [
     "a ",
     "a.",
     "...",
-    "a:b",
-    "a*",
-    "a?",
-    'a"',
-    "a|b",
-    "<a>",
     "con",
     "NUL.txt",
     "com1",
@@ -255,6 +250,7 @@ def test_every_file_of_a_run_is_known_as_its_own(tmp_path: Path, key: StreamKey)
     assert len(paths) > 8
     metrics = files.metrics
     paths += [sidecar_of(metrics), torn_of(metrics), parts_of(metrics) / "000001.jsonl"]
+    paths += [kept_of(files.config, 1), kept_of(files.environment, 12)]
     paths += [files.media / "ab" / "x.png", tmp_path / "media" / ".." / "Metrics.jsonl"]
     for path in paths:
         assert is_own_file(path, tmp_path), path
@@ -285,3 +281,33 @@ def test_no_name_leads_out_of_a_folder(tmp_path: Path) -> None:
     assert path_within(home, "in/a") == home.resolve() / "media" / "a"
     for name in ["out/secret", "../secret", "/etc/passwd", ".", "", "a\0b", "in/../../secret"]:
         assert path_within(home, name) is None, name
+
+
+def test_no_stream_has_documents_under_the_names_of_replaced_ones(tmp_path: Path) -> None:
+    kept = kept_of(RunFiles(tmp_path).config, 1)
+    assert kept.name == "config._attempt1.json"
+    stream = kept.name.removeprefix("config.").removesuffix(".json")
+    with pytest.raises(NameRefusedError):
+        check_stream(stream)
+    kept.touch()
+    kept.with_suffix(".jsonl").touch()
+    assert stream_keys(tmp_path, "config") == []
+
+
+NOT_ON_WINDOWS = ["a:b", "a*", 'a"', "a?", "a|b", "<a>", "C:x", "2024-05-01T12:00:00"]
+
+
+@pytest.mark.parametrize("name", NOT_ON_WINDOWS)
+def test_a_run_may_have_any_name_that_the_file_system_takes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert check_name("run", name) == name
+    monkeypatch.setattr(files, "_IS_WINDOWS", True)
+    with pytest.raises(NameRefusedError, match="Windows refuses them"):
+        check_name("run", name)
+
+
+@pytest.mark.parametrize("name", NOT_ON_WINDOWS)
+def test_an_artifact_has_a_name_that_every_file_system_takes(name: str) -> None:
+    with pytest.raises(NameRefusedError, match="Windows refuses them"):
+        check_name("artifact", name)

@@ -438,3 +438,39 @@ def test_without_zones_every_row_is_in_a_block_of_any_question(
     index.note_row(7, 10)
     assert index.size == size + 30
     assert {block.start for block in index.blocks_between(0, 0)} >= {0}
+
+
+def test_a_file_without_a_sidecar_is_scanned_once_and_then_only_what_was_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "_REMEMBERED_BYTES_MIN", 0)
+    scanned = 0
+    scan_line = StreamIndex._scan_line
+
+    def count(self: StreamIndex, line: bytes, size: int) -> None:
+        nonlocal scanned
+        scanned += 1
+        scan_line(self, line, size)
+
+    monkeypatch.setattr(StreamIndex, "_scan_line", count)
+    path = tmp_path / "metrics.jsonl"
+
+    def load(content: bytes) -> tuple[StreamIndex, int]:
+        nonlocal scanned
+        path.write_bytes(content)
+        scanned = 0
+        with LineFile(path) as file:
+            index = load_index(file)
+        looked_at, scanned = scanned, 0
+        whole = StreamIndex()
+        with LineFile(path) as file:
+            whole.scan(file)
+        assert index == whole
+        return index, looked_at
+
+    lines = [encode_line({"_step": step, "_time": 1.5}) for step in range(40)]
+    assert load(b"".join(lines[:20]))[1] == 20
+    assert load(b"".join(lines))[1] == 20
+    assert load(b"".join(lines))[1] == 0
+    other = [encode_line({"_step": step, "_time": 2.5}) for step in range(50)]
+    assert load(b"".join(other))[1] == 50

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expr_tracker.store.lines import encode_line
+from expr_tracker.store.markers import end_marker
 from expr_tracker.store.reader import whole_rows
 
 if TYPE_CHECKING:
@@ -224,8 +225,25 @@ def test_rows_that_the_file_never_takes_go_to_a_rescue_file(
     (kept,) = rescue.iterdir()
     assert [row["_step"] for row in whole_rows(kept)] == [1, 2]
     assert str(kept) in desk.said()
-    assert desk.notices.counts("dropped") == {"rows not written to metrics.jsonl": 2}
+    assert desk.notices.counts("rescued") == {str(kept): 2}
+    assert desk.notices.counts("dropped") == {}
     assert desk.steps() == [0]
+
+
+def test_a_marker_in_the_rescue_file_is_not_counted_as_a_row(
+    make: Callable[..., Desk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    desk = make()
+    desk.disk.room = 0
+    desk.put(1, 2)
+    marker = end_marker(1, "succeeded", time=0.0)
+    desk.writer.append_line(encode_line(marker), marker=marker)
+    assert desk.writer.close({}) == 2
+    (kept,) = tmp_path.glob("expr-tracker-*.jsonl")
+    assert len(kept.read_bytes().splitlines()) == 3
+    assert sum(desk.notices.counts("rescued").values()) == 2
+    assert "2 rows could not be written" in desk.said()
 
 
 def test_rows_that_not_even_the_rescue_file_takes_are_named_as_lost(

@@ -1,0 +1,97 @@
+"""What is told of attempts: beginnings and ends that no marker says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from expr_tracker.history import list_attempts
+from expr_tracker.store.documents import write_document
+from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.lines import encode_line
+from expr_tracker.store.lock import StreamLock
+from expr_tracker.store.markers import begin_marker, end_marker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+
+
+def write(run: Path, *lines: Row) -> RunFiles:
+    run.mkdir(exist_ok=True)
+    files = RunFiles(run, StreamKey())
+    files.metrics.write_bytes(b"".join(map(encode_line, lines)))
+    return files
+
+
+def row(step: int, time: float | None = None) -> Row:
+    return {"_step": step} if time is None else {"_step": step, "_time": time}
+
+
+def test_the_first_attempt_began_with_its_first_row(tmp_path: Path) -> None:
+    files = write(tmp_path, row(0, 7.0), end_marker(1, "failed", time=9.0))
+    write_document(files.identity, {"id": "1", "created": 5.0})
+    (attempt,) = list_attempts(tmp_path)
+    assert (attempt.time, attempt.pid, attempt.status) == (7.0, None, "failed")
+
+
+def test_without_a_time_in_its_first_row_it_began_with_the_run(tmp_path: Path) -> None:
+    files = write(tmp_path, row(0))
+    write_document(files.identity, {"id": "1", "created": 5.0})
+    assert list_attempts(tmp_path)[0].time == 5.0
+
+
+def test_attempts_without_an_end_are_lost_or_rewound(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        row(0, 1.0),
+        begin_marker(2, None, time=2.0, pid=11),  # another process went on
+        row(1, 2.0),
+        begin_marker(3, 1, time=3.0, pid=11),  # the same one went back
+        row(1, 3.0),
+        begin_marker(4, 1, time=4.0, pid=12),  # another one resumed at a step
+        row(1, 4.0),
+    )
+    told = list_attempts(tmp_path)
+    assert [attempt.status for attempt in told] == ["lost", "rewound", "lost", "lost"]
+    assert [attempt.end_time for attempt in told] == [None, 3.0, None, None]
+
+
+@pytest.mark.parametrize(
+    ("since", "pid", "status"), [(0.5, 11, "rewound"), (1.5, None, "lost"), (2.5, None, None)]
+)
+def test_a_lock_that_is_older_than_the_first_row_names_the_first_process(
+    tmp_path: Path, since: float, pid: int | None, status: str | None
+) -> None:
+    files = write(tmp_path, row(0, 1.0), begin_marker(2, 0, time=2.0, pid=11), row(0, 2.0))
+    write_document(files.lock, {"pid": 11, "host": "here", "since": since})
+    first = list_attempts(tmp_path)[0]
+    assert (first.pid, first.status) == (pid, status)
+
+
+def test_a_lock_taken_between_two_attempts_of_one_pid_tells_two_processes(tmp_path: Path) -> None:
+    files = write(
+        tmp_path,
+        row(0, 1.0),
+        begin_marker(2, None, time=2.0, pid=1),
+        row(1, 2.0),
+        begin_marker(3, 1, time=3.0, pid=1),
+        row(1, 3.0),
+        begin_marker(4, 1, time=4.0, pid=1),
+    )
+    write_document(files.lock, {"pid": 1, "host": "here", "since": 2.5})
+    told = list_attempts(tmp_path)
+    assert [attempt.status for attempt in told] == ["lost", "lost", "rewound", "lost"]
+
+
+def test_an_attempt_whose_lock_is_held_is_running(tmp_path: Path) -> None:
+    files = write(tmp_path, row(0, 1.0))
+    lock = StreamLock(files.lock)
+    lock.acquire("default")
+    try:
+        assert list_attempts(tmp_path)[0].status == "running"
+    finally:
+        lock.release()
+    assert list_attempts(tmp_path)[0].status == "lost"
