@@ -8,10 +8,8 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from expr_tracker.capture.configuration import config_from
-from expr_tracker.capture.redaction import redact
 from expr_tracker.clock import Clock, SystemClock
 from expr_tracker.errors import ForkedObjectError, OptionError, RunFinishedError
-from expr_tracker.loading import loading
 from expr_tracker.options import Options, rank_from_environment
 from expr_tracker.record.keeper import Keeper
 from expr_tracker.record.recorder import Recorder
@@ -25,6 +23,7 @@ from expr_tracker.run.ending import (
     status_at_exit,
     watch_child_exit,
 )
+from expr_tracker.run.late import Late, artifacts_of, history_of
 from expr_tracker.run.latest import LastValues
 from expr_tracker.run.opening import Opened, mark_attempt, mark_end, open_stream
 from expr_tracker.run.report import finish_report, info
@@ -86,17 +85,17 @@ class Run:
         self.about = about
         self.notices = notices
         self.place = place
-        self._clock = clock if clock is not None else SystemClock()
+        self.clock = clock if clock is not None else SystemClock()
         self._lock = threading.RLock()
         self._finishing = threading.RLock()
         self._is_forked = False
         self._status: str | None = None
         self._is_closed = False
-        self._history: HistoryStore | None = None
-        self._artifacts: ArtifactStore | None = None
+        self._history = Late(lambda: history_of(self))
+        self._artifacts = Late(lambda: artifacts_of(self))
         key = StreamKey(options.stream, self.rank if options.rank_aware else 0)
         opened = open_stream(
-            place, key, options, lock=self._lock, clock=self._clock, notices=notices
+            place, key, options, lock=self._lock, clock=self.clock, notices=notices
         )
         try:
             self._open_recorder(opened)
@@ -119,7 +118,7 @@ class Run:
             self.writer,
             options,
             lock=self._lock,
-            clock=self._clock,
+            clock=self.clock,
             notices=notices,
             encoder=self._encoder,
         )
@@ -134,7 +133,7 @@ class Run:
             options,
             recorder=self.recorder,
             encoder=self._encoder,
-            clock=self._clock,
+            clock=self.clock,
             notices=notices,
         )
 
@@ -151,14 +150,14 @@ class Run:
         if self.options.print_to_screen:
             handle = self.options.print_handle
             self.recorder.add_sink(lambda row: handle(str(row)))
-        self.companions = Companions(self, self._clock, config)
+        self.companions = Companions(self, self.clock, config)
         self.companions.write_documents()
         self._upkeep = Upkeep(
             self,
             lock=self._lock,
             stream_lock=self._stream_lock,
             identity=self._identity,
-            clock=self._clock,
+            clock=self.clock,
         )
         self._keeper = Keeper(
             self._upkeep.tasks,
@@ -193,7 +192,7 @@ class Run:
                 self._signals.restore()
             if opened.writer.index.lines:
                 with self._lock:
-                    mark_end(opened.writer, opened.attempt, "failed", clock=self._clock)
+                    mark_end(opened.writer, opened.attempt, "failed", clock=self.clock)
             opened.writer.close(self.run_row, deadline.seconds_left)
         finally:
             opened.lock.release()
@@ -254,48 +253,21 @@ class Run:
         self._last_values.complete()
         return self._summary
 
-    # No functools.cached_property: until Python 3.12 it has one lock for all runs, which a fork may
-    # find taken. Forks wait for `loading`.
-
     @property
     def history(self) -> HistoryStore:
         """The rows of this stream, live."""
-        store = self._history
-        if store is None:
-            with loading:
-                from expr_tracker.history import HistoryStore  # noqa: PLC0415 - only who asks pays
-
-                store = self._history  # another thread may have made it meanwhile
-                if store is None:
-                    store = self._history = HistoryStore(
-                        self.files.metrics, self.snapshot, self.flush, self.options, self.guard
-                    )
-        return store
+        return self._history.get()
 
     @property
     def artifacts(self) -> ArtifactStore:
         """The project's artifacts."""
-        store = self._artifacts
-        if store is None:
-            with loading:
-                from expr_tracker.artifacts import ArtifactStore  # noqa: PLC0415 - as above
-
-                store = self._artifacts
-                if store is None:
-                    store = self._artifacts = ArtifactStore(
-                        self.place.artifacts,
-                        self.files.artifacts,
-                        self.name,
-                        warn=self._warn_of_artifact,
-                        clock=self._clock,
-                        redact=redact,
-                    )
-        return store
+        return self._artifacts.get()
 
     @property
     def artifacts_failed(self) -> int:
         """Artifacts and lineage lines that could not be stored."""
-        return 0 if self._artifacts is None else self._artifacts.failure_count
+        store = self._artifacts.made
+        return 0 if store is None else store.failure_count
 
     def log_artifact(  # noqa: PLR0917 - the signature of `expr_tracker.log_artifact`
         self,
@@ -335,7 +307,7 @@ class Run:
         number = self.attempt + 1
 
         def mark() -> None:
-            mark_attempt(self.writer, number, wanted, clock=self._clock)
+            mark_attempt(self.writer, number, wanted, clock=self.clock)
             self.attempt = number
             self._last_values.forget()
 
@@ -430,7 +402,8 @@ class Run:
         self.notices.count("degraded", f"values of {key}")
         self.notices.once(("value", key), f"{key!r} is {text}")
 
-    def _warn_of_artifact(self, key: str, text: str) -> None:
+    def warn_of_artifact(self, key: str, text: str) -> None:
+        """Say once what the artifact store has to say."""
         self.notices.once(("artifact", key), text)
 
     # -- the end -----------------------------------------------------------------------------------------
@@ -516,7 +489,7 @@ class Run:
         """Put the status behind the last row and take no more."""
         with self._lock:
             if not self.recorder.has_ended:
-                mark_end(self.writer, self.attempt, status, clock=self._clock)
+                mark_end(self.writer, self.attempt, status, clock=self.clock)
             self.recorder.end("finished")
 
     def _close_files(self, deadline: Deadline) -> None:
