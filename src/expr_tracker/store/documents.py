@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -94,5 +93,5 @@ def read_document(path: Path) -> Row | None:
 
 def _beside(path: Path) -> Path:
     """Return a temporary name that no other process or thread uses, on this host or another."""
-    own = f"{os.getpid()}.{threading.get_ident()}.{secrets.token_hex(4)}"
+    own = f"{os.getpid()}.{threading.get_ident()}.{os.urandom(4).hex()}"
     return path.with_name(f".{path.name}.{own}.new")
