@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -18,7 +19,12 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
 
 @click.command()
 @click.argument("run")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The file to write.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The file to write; with --format, by default the run's name and that ending.",
+)
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="By default what FILE ends with."
 )
@@ -27,18 +33,27 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
 )
 @click.option("--rank", type=click.IntRange(min=0), help="One rank; all if left out.")
 @reported()
-def command(*, run: str, output: str, form: str | None, stream: str, rank: int | None) -> None:
+def command(
+    *, run: str, output: str | None, form: str | None, stream: str, rank: int | None
+) -> None:
     """Write everything that a run logged to one file.
 
     One line per step and stream; several streams are told apart by the columns _stream and _rank.
 
     \b
+    et export runs/llm/sft-1 --format csv
     et export runs/llm/sft-1 -o sft-1.parquet
     et export runs/llm/sft-1 -o data.csv --stream data
     """  # noqa: D301 - click reads the control character
     from expr_tracker.history.exports import Format, export
 
     assert get_args(Format) == _FORMATS
+    if output is None:
+        if form is None:
+            raise click.UsageError(
+                "Say what to write: -o FILE, or --format for a file named as the run."
+            )
+        output = f"{_name_of(run)}.{form}"
     chosen: Any = form
     wanted = stream_name(stream)
     if sys.stderr.isatty():
@@ -53,3 +68,9 @@ def command(*, run: str, output: str, form: str | None, stream: str, rank: int |
         report = export(run, output, chosen, stream=wanted, rank=rank)
     streams = ", ".join(report.streams)
     say(f"{report.rows} rows of {streams} written to {report.path}")
+
+
+def _name_of(run: str) -> str:
+    """Return the run's name: its folder's, also where one of its files is given."""
+    path = Path(run).absolute()
+    return path.parent.name if path.suffix == ".jsonl" else path.name

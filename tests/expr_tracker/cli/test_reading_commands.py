@@ -145,6 +145,24 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(
     assert text in result.stderr
 
 
+@pytest.mark.parametrize("given", ["folder", "file"])
+def test_an_export_without_a_file_is_named_as_the_run(
+    run: Path, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    result = et("export", run if given == "folder" else run / "metrics.jsonl", "--format", "csv")
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in folder.iterdir()] == [f"{run.name}.csv"]
+
+
+def test_an_export_that_names_neither_file_nor_format_is_refused(run: Path) -> None:
+    result = et("export", run)
+    assert result.exit_code == 2
+    assert "-o FILE, or --format" in result.output
+
+
 def test_an_export_says_what_it_wrote(run: Path) -> None:
     result = et("export", run, "-o", run / "out.jsonl")
     assert "31 rows of default, data" in result.stdout
