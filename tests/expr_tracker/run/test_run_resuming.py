@@ -318,3 +318,17 @@ def test_a_journal_of_another_size_is_not_used(make: Make) -> None:
     first.files.journal.write_bytes(saved)
     second = make()
     assert steps(second) == [1]
+
+
+def test_a_run_with_parts_goes_on_where_rotation_was_switched_off(make: Make) -> None:
+    first = make(max_file_bytes=300)
+    for step in range(40):
+        first.log({"a": step})
+    first.finish()
+    run = make()
+    run.log({"a": 40})
+    run._upkeep.keep_places()
+    assert run.info()["loss"]["degraded"] == {}
+    assert [row["a"] for row in run.history.query(-1)] == list(range(41))
+    run.finish()
+    assert run.info()["loss"]["degraded"] == {}
