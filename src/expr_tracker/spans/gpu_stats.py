@@ -67,12 +67,21 @@ class Sampler:
         return percent, self._nvml.nvmlDeviceGetMemoryInfo(self._handle).used / _MIB
 
     def sample(self) -> None:
-        """Add one reading to every open span."""
+        """Add one reading to every span that was open before it was taken, and still is."""
+        with self._lock:
+            before = self._seen()
         percent, memory_mb = self.read()
         with self._lock:
-            for measured in self._open.values():
-                for seen in measured.values():
+            for key, seen in self._seen().items():
+                if before.get(key) is seen:
                     seen.add(percent, memory_mb)
+
+    def _seen(self) -> dict[tuple[Span, object], _Seen]:
+        return {
+            (span, owner): seen
+            for span, measured in self._open.items()
+            for owner, seen in measured.items()
+        }
 
     def join(self, span: Span, owner: object) -> None:
         """Sample for ``span`` from now on."""

@@ -9,6 +9,7 @@ import pytest
 
 from expr_tracker.errors import OptionError
 from expr_tracker.plugins import CpuTime, GpuStats, TorchMemory, stop_samplers
+from expr_tracker.spans.gpu_stats import Sampler
 
 MIB = 1024 * 1024
 
@@ -228,6 +229,25 @@ def test_a_span_shorter_than_the_interval_gets_a_reading(room: Any, nvml: FakeNv
         with room.span("b") as span:
             pass
     assert span.metrics == {"gpu_percent": 80, "gpu_mem_used_mb": 300}
+
+
+def test_a_reading_taken_before_a_span_began_is_not_the_spans() -> None:
+    class Slow(FakeNvml):
+        def nvmlDeviceGetMemoryInfo(self, _: int) -> Any:  # noqa: N802 - NVML's name
+            sampler.join(late, "owner")  # a span begins while the reading is under way
+            return super().nvmlDeviceGetMemoryInfo(_)
+
+    class Began:
+        """Stands for a span: the sampler only asks who it is."""
+
+    early: Any = Began()
+    late: Any = Began()
+    sampler = Sampler(Slow(), 0, 3_600)
+    sampler._thread = threading.current_thread()  # no thread of its own: this test samples
+    sampler.join(early, "owner")
+    sampler.sample()
+    counts = [sampler.leave(span, "owner") for span in (early, late)]
+    assert [seen.count for seen in counts if seen is not None] == [1, 0]
 
 
 def test_samplers_are_shared_stop_and_start_anew(room: Any, nvml: FakeNvml) -> None:
