@@ -99,11 +99,12 @@ def run_program(python: Path, code: str, settings: Mapping[str, object]) -> Figu
     """
     with tempfile.TemporaryDirectory(prefix="et-bench-") as root:
         prelude = f"settings = {dict(settings)!r}\nroot = {root!r}\n{PRELUDE}"
-        # PYTHONPATH could make both sides import the same tracker.
+        # PYTHONPATH could make both sides import the same tracker. Byte code is kept, as pip does when
+        # it installs: else one side would be compiled anew by every process, the other not.
         environment = {
             key: value
             for key, value in os.environ.items()
-            if not key.startswith(("ET_", "WANDB_", "PYTHONPATH"))
+            if not key.startswith(("ET_", "WANDB_", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"))
         }
         done = subprocess.run(
             [python, "-c", prelude + code],

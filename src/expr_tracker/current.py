@@ -384,7 +384,7 @@ def span(
     """
     if _is_discarded:
         _discard("span")
-    return _spans()(name, attributes, print_fn=print_fn, plugins=plugins, target=_target)
+    return (_span_class or _spans())(name, attributes, print_fn, plugins, _target)
 
 
 def start_span(

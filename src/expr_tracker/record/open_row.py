@@ -15,6 +15,9 @@ SPAN_PATHS_MAX: Final = 1_000
 #: Where the time of further paths is added up.
 OVERFLOW_PATH: Final = "(other)"
 
+#: What the time of a path is named by.
+_DURATION: Final = "time_ms/"
+
 #: Plugin metrics whose highest value counts when a path repeats within a row.
 _PEAKS: Final = frozenset({"gpu_mem_peak_mb", "gpu_mem_used_mb"})
 #: Plugin metrics that are averaged by the spans' durations.
@@ -39,9 +42,10 @@ class OpenRow:
         self.time = time
         self.values: Row = {}
         self.is_logged = False
-        # Made by the first span only: most rows have none.
+        # Made by the first meter only: most rows have none.
         self._weights: dict[str, float] | None = None
-        self._paths: set[str] | None = None
+        # Counted only in rows of very many names.
+        self._paths: int | None = None
 
     def merge(self, values: Row) -> None:
         """Take in the values of a ``log`` call; the later value of a name wins."""
@@ -55,28 +59,34 @@ class OpenRow:
         """Return the row as it is committed: ``_step`` and ``_time`` first."""
         return {"_step": self.step, "_time": self.time, **self.values}
 
-    def bounded_path(self, path: str) -> str:
-        """Return ``path``, or the overflow path once the row has its fill of distinct ones."""
-        if self._paths is None:
-            self._paths = set()
-        if path in self._paths:
-            return path
-        if len(self._paths) >= SPAN_PATHS_MAX:
-            return OVERFLOW_PATH
-        self._paths.add(path)
+    def add_duration(self, path: str, duration_ms: float) -> str:
+        """Add the time of a finished span.
+
+        Returns:
+            The path that it counts for: the overflow path once the row has its fill of others.
+        """
+        name = _DURATION + path
+        values = self.values
+        before: Any = values.get(name)
+        if before is None:
+            if len(values) >= SPAN_PATHS_MAX and self._is_full():
+                path = OVERFLOW_PATH
+                name = _DURATION + path
+                before = values.get(name)
+            else:
+                values[name] = duration_ms
+                return path
+        values[name] = before + duration_ms if _is_number(before) else duration_ms
         return path
 
-    def add_duration(self, path: str, duration_ms: float) -> None:
-        """Add the time of a finished span."""
-        name = "time_ms/" + path
-        values = self.values
-        before = values.get(name)
-        if before is None:
-            values[name] = duration_ms
-        elif type(before) is float or _is_number(before):
-            values[name] = before + duration_ms
-        else:
-            values[name] = duration_ms
+    def _is_full(self) -> bool:
+        # Counted on, not each time: that would be a thousand names for every path of the row.
+        if self._paths is None:
+            self._paths = sum(name.startswith(_DURATION) for name in self.values)
+        if self._paths >= SPAN_PATHS_MAX:
+            return True
+        self._paths += 1
+        return False
 
     def add_count(self, path: str) -> None:
         """Count a finished span."""

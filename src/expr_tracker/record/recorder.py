@@ -81,6 +81,8 @@ class Recorder:
         self._writer = writer
         self._options = options
         self._policy = options.step_policy
+        self._span_metrics = options.span_metrics
+        self._span_count = options.span_count
         self._lock = lock
         self._clock = clock
         self._wall = clock.wall
@@ -451,17 +453,20 @@ class Recorder:
 
     # -- spans -------------------------------------------------------------------------------------
 
-    def add_span(self, path: str, duration_ms: float, metrics: Row | None) -> int:  # noqa: C901 - as `log`
-        """Add a finished span to the open row and return the step it counts at.
+    def add_span(self, path: str, duration_ms: float, metrics: Row | None) -> int | None:  # noqa: C901, PLR0912 - as `log`
+        """Add a finished span to the open row.
 
         Args:
             path: names of the span and its parents, joined by ``/``.
             duration_ms: milliseconds.
             metrics: what its plugins measured; plain values.
+
+        Returns:
+            The step it counts at; ``None`` where nothing more is taken.
         """
         with self._lock:
             if self._end is not None:
-                return self.step
+                return None
             if self._busy:
                 self._defer(lambda: self.add_span(path, duration_ms, metrics))
                 return self._next
@@ -470,17 +475,19 @@ class Recorder:
             try:
                 if self._inflight is not None or self._due is not None:
                     self._recover()
-                if not self._options.span_metrics:
+                if not self._span_metrics:
                     return self.step
-                try:
-                    row = self._row_without_step()
-                except StepError:
-                    self._notices.count("dropped", "span metrics behind the highest step")
-                    return STEP_MAX
-                kept = row.bounded_path(path)
-                row.add_duration(kept, duration_ms)
+                if self._open is None and self._next <= STEP_MAX:
+                    row = OpenRow(self._next, self._clock.offset + self._monotonic())
+                else:
+                    try:
+                        row = self._row_without_step()
+                    except StepError:
+                        self._notices.count("dropped", "span metrics behind the highest step")
+                        return STEP_MAX
+                kept = row.add_duration(path, duration_ms)
                 self._open = row
-                if self._options.span_count:
+                if self._span_count:
                     row.add_count(kept)
                 if metrics:
                     for name, value in metrics.items():

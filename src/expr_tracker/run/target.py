@@ -54,11 +54,6 @@ class RunSpans:
         self.encode = encoder.value
         self.finished = recorder.add_span
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the run still takes spans."""
-        return not self._recorder.has_ended
-
     def append(self, line: bytes) -> None:
         """Append one span line to the file; it is made with the first one."""
         with self._lock:

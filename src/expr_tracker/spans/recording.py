@@ -21,13 +21,16 @@ _ATOMS: Final = frozenset({float, int, str, bool, type(None)})
 _INT_MAX: Final = 2**63 - 1
 
 
-def record(target: SpanTarget, span: Span, start: float) -> None:
+def record(target: SpanTarget, span: Span, start: float) -> bool:
     """Join a finished span to the open row and append its line.
 
     Args:
         target: the open run.
         span: the span; its ``metrics`` become plain values.
         start: when it began, in Unix seconds.
+
+    Returns:
+        False if the run has finished: nothing was taken.
     """
     path, duration_ms, metrics = span.path, span.duration_ms, span.metrics
     is_plain = True
@@ -35,8 +38,10 @@ def record(target: SpanTarget, span: Span, start: float) -> None:
         metrics, is_plain = _encoded(target, metrics)
         span.metrics = metrics
     step = target.finished(path, duration_ms, metrics)
+    if step is None:
+        return False
     if not target.records:
-        return
+        return True
     row: Row = {
         "_step": step,
         "name": path,
@@ -56,6 +61,7 @@ def record(target: SpanTarget, span: Span, start: float) -> None:
     if len(line) > ATTRIBUTES_BYTES_MAX and "args" in row:
         line = _without_large_attributes(target, row, line)
     target.append(line)
+    return True
 
 
 def _line(row: Row, is_plain: bool) -> bytes:  # noqa: FBT001 - private, and named at each call

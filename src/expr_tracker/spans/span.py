@@ -95,11 +95,10 @@ class Span:
     _plugins: Sequence[Any]
     error: str | None
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - by position: keywords cost each span 60 ns
         self,
         name: str,
         attributes: dict[str, Any],
-        *,
         print_fn: Callable[[str], object] | None = None,
         plugins: Any = None,
         target: Callable[[], SpanTarget | None] = _no_target,
@@ -373,28 +372,35 @@ class Span:
                 open_spans.set(entry[1])
         self._begun_by_hand = False
         self.duration_ms = (stopped_ns - self._started_ns) / 1e6
-        target = self._target()
-        if target is not None and not target.is_open:
-            target = None
         if self._plugins:
             self.metrics = end_plugins(self._plugins, self)
-        if target is not None:
-            try:
-                record(target, self, (self._offset_ns + self._started_ns) / 1e9)
-            except BaseException as error:
-                target.count_dropped("spans")
-                if not isinstance(error, Exception):
-                    raise  # an interrupt; a fault of recording must not stop training
-                warn_once(("record", type(error)), f"A span was not recorded: {error!r}")
-        elif self._target_at_start is not None:
-            self._target_at_start.count_dropped("spans after finish")
+        begun_in = self._target_at_start
+        if (begun_in is None or not self._record(begun_in)) and (
+            (target := self._target()) is None or target is begun_in or not self._record(target)
+        ):
+            self._count_outlived(begun_in)
+        self._target_at_start = None
+        if self._print_fn is not None:
+            printing.say(self._print_fn, printing.end_line(self, self._print_level))
+
+    def _record(self, target: SpanTarget) -> bool:
+        """Hand the finished span to a run; False if that one has finished too."""
+        try:
+            return record(target, self, (self._offset_ns + self._started_ns) / 1e9)
+        except BaseException as error:
+            target.count_dropped("spans")
+            if not isinstance(error, Exception):
+                raise  # an interrupt; a fault of recording must not stop training
+            warn_once(("record", type(error)), f"A span was not recorded: {error!r}")
+            return True
+
+    def _count_outlived(self, begun_in: SpanTarget | None) -> None:
+        if begun_in is not None:
+            begun_in.count_dropped("spans after finish")
             warn_once(
                 "finished",
                 f"The span {self.path!r} ended after its run had finished: it is dropped.",
             )
-        self._target_at_start = None
-        if self._print_fn is not None:
-            printing.say(self._print_fn, printing.end_line(self, self._print_level))
 
 
 def _error_name(error: BaseException | type[BaseException] | str) -> str:

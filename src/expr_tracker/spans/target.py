@@ -30,13 +30,12 @@ class SpanTarget(Protocol):
         """The run's default plugins."""
         ...
 
-    @property
-    def is_open(self) -> bool:
-        """False once the run has finished: later spans are dropped."""
-        ...
+    def finished(self, path: str, duration_ms: float, metrics: Row) -> int | None:
+        """Join a finished span to the open row.
 
-    def finished(self, path: str, duration_ms: float, metrics: Row) -> int:
-        """Join a finished span to the open row; return the step that it is counted at."""
+        Returns:
+            The step that it is counted at; ``None`` once the run has finished.
+        """
         ...
 
     def append(self, line: bytes) -> None:

@@ -190,7 +190,10 @@ class LineWriter:
             if failure is not None:
                 self._queue_after_failure(item, failure)
                 return
-        self.index.note(size, step, marker)
+        if step is None and marker is None:
+            self.index.note_line(size)
+        else:
+            self.index.note(size, step, marker)
         self._intent = None
         if self._fsync:
             self._file.sync()

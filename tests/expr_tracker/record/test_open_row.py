@@ -104,10 +104,20 @@ def test_a_plain_log_of_the_same_name_overwrites_and_begins_anew(name: str) -> N
 def test_paths_beyond_the_limit_share_one_name() -> None:
     row = OpenRow(0, 0.0)
     for number in range(SPAN_PATHS_MAX + 50):
-        row.add_duration(row.bounded_path(f"p{number}"), 1.0)
+        row.add_duration(f"p{number}", 1.0)
     assert len(row.values) == SPAN_PATHS_MAX + 1
     assert row.values[f"time_ms/{OVERFLOW_PATH}"] == 50.0
-    assert row.bounded_path("p7") == "p7", "known paths go on"
+    assert row.add_duration("p7", 1.0) == "p7", "known paths go on"
+    assert row.values["time_ms/p7"] == 2.0
+    assert row.add_duration("new", 1.0) == OVERFLOW_PATH
+
+
+def test_names_that_are_no_paths_leave_room_for_those_that_are() -> None:
+    row = OpenRow(0, 0.0)
+    row.merge({f"m{number}": 0.0 for number in range(SPAN_PATHS_MAX)})
+    kept = [row.add_duration(f"p{number}", 1.0) for number in range(SPAN_PATHS_MAX + 1)]
+    assert kept[:-1] == [f"p{number}" for number in range(SPAN_PATHS_MAX)]
+    assert kept[-1] == OVERFLOW_PATH
 
 
 @given(

@@ -460,7 +460,7 @@ def test_spans_end_in_the_open_row_and_the_span_file(make: Make) -> None:
         "x": 1,
     }
     assert list(whole_rows(run.files.spans)) == [{"_step": 0, "name": "a/b"}]
-    assert not run.spans.is_open
+    assert run.spans.finished("a/b", 1.0, {}) is None, "a finished run takes no span"
 
 
 def test_a_span_file_that_cannot_be_opened_costs_the_spans_only(
