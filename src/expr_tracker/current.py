@@ -146,16 +146,13 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
                 options=kwargs
                 if print_to_screen is None
                 else {"print_to_screen": print_to_screen, **kwargs},
+                dropped_before=_dropped_in_child,
             )
         finally:
             _is_opening = False
         _run = run
         _is_discarded = False
-        if _dropped_in_child:
-            run.notices.count(
-                "dropped", "calls in this forked child before init", _dropped_in_child
-            )
-            _dropped_in_child = 0
+        _dropped_in_child = 0
     return run
 
 
@@ -468,9 +465,7 @@ def _after_fork_in_child() -> None:
     global _has_warned, _dropped_in_child  # noqa: PLW0603 - as above
     runs = sys.modules.get("expr_tracker.run.run")
     if runs is not None:
-        for run in tuple(runs.open_runs):
-            run.abandon_in_child()
-        runs.open_runs.clear()
+        runs.abandon_open_runs()
     _is_discarded = _is_discarded or _open_run() is not None
     _has_warned = False
     _dropped_in_child = 0
@@ -484,7 +479,9 @@ def _at_exit() -> None:
     """Close the run that the program left open."""
     run = _run
     if run is not None:
-        run.finish_at_exit()
+        from expr_tracker.run.run import finish_at_exit  # noqa: PLC0415 - loaded: there is a run
+
+        finish_at_exit(run)
 
 
 if hasattr(os, "register_at_fork"):

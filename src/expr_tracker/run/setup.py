@@ -37,9 +37,15 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     alerts: tuple[Any, Any],
     resume: Any,
     options: Mapping[str, Any],
+    dropped_before: int = 0,
 ) -> Run:
-    """Check every argument, then open the run; nothing is created before all are right."""
+    """Check every argument, then open the run; nothing is created before all are right.
+
+    ``dropped_before`` calls had no run yet in this forked child; they are losses of this one.
+    """
     notices = Notices()
+    if dropped_before:
+        notices.count("dropped", "calls in this forked child before init", dropped_before)
     checked = make_options({**_options_of_jsonl(backend_kwargs), **options})
     about = {**about, "tags": _tag_list(about.get("tags"))}
     place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)

@@ -347,7 +347,7 @@ def test_the_closing_line_names_the_ten_biggest_losses_and_counts_the_others(
 ) -> None:
     run = make()
     for number in range(1, 13):
-        run.notices.count("dropped", f"kind {number}", number)
+        run._stream.notices.count("dropped", f"kind {number}", number)
     run.finish()
     assert "(12 kind 12, 11 kind 11, " in caplog.text
     assert ", 3 kind 3, and 2 more kinds in info()['loss'])" in caplog.text
@@ -409,7 +409,7 @@ def test_a_pin_is_on_disk_before_the_run_ends(make: Make) -> None:
     run = make()
     assert read_document(run.files.summary) == {}
     run.summary["best"] = 1
-    run.save_unsaved_summary()
+    run._parts.save_unsaved_summary()
     assert read_document(run.files.summary) == {"best": 1, "_pinned": ["best"]}
 
 
@@ -429,7 +429,7 @@ def test_a_snapshot_does_not_change_with_the_run(make: Make) -> None:
     run.log({"a": 1})
     run.log({"a": 2})
     run.log({"b": 3}, step=9)
-    snapshot = run.snapshot()
+    snapshot = run._stream.snapshot()
     run.log({"c": [4]}, step=9)
     run.log({"d": 5})
     run.flush()

@@ -38,9 +38,9 @@ def steps(run: Run) -> list[int]:
 def kill(run: Run) -> None:
     """Leave files and locks as a killed process does: no end, no summary."""
     run._keeper.stop(30)
-    run._signals.restore()
-    run.writer.abandon_in_child()
-    run._stream_lock.release()
+    run._closing._signals.restore()
+    run._stream.writer.abandon_in_child()
+    run._stream.stream_lock.release()
     run_module.open_runs.discard(run)
 
 
