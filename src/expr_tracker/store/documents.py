@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["read_document", "replacing", "write_document", "write_once"]
+__all__ = ["beside", "read_document", "replacing", "write_document", "write_once"]
 
 
 @contextlib.contextmanager
@@ -31,7 +31,7 @@ def replacing(path: Path) -> Iterator[Path]:
         OSError: it could not be put in place. Then, and on an error within, what stood at ``path``
             stays and nothing is left beside it.
     """
-    temporary = _beside(path)
+    temporary = beside(path)
     try:
         yield temporary
         temporary.replace(path)
@@ -62,7 +62,7 @@ def write_once(path: Path, document: Row) -> Row:
     Raises:
         OSError: neither written nor readable.
     """
-    temporary = _beside(path)
+    temporary = beside(path)
     text = json.dumps(without_nonfinite(document), ensure_ascii=False)
     try:
         temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
@@ -91,7 +91,7 @@ def read_document(path: Path) -> Row | None:
     return with_nonfinite(document) if isinstance(document, dict) else None
 
 
-def _beside(path: Path) -> Path:
+def beside(path: Path) -> Path:
     """Return a temporary name that no other process or thread uses, on this host or another."""
     own = f"{os.getpid()}.{threading.get_ident()}.{os.urandom(4).hex()}"
     return path.with_name(f".{path.name}.{own}.new")

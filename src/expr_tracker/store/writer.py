@@ -440,6 +440,10 @@ class LineWriter:
         with self._io:
             try:
                 with self._lock:
+                    copy = self._file.begin_copy(self.index.size)
+                if copy is not None:
+                    copy.fill()  # without the lock: 300 MB take 0.2 s
+                with self._lock:
                     if self._is_closed or self._flusher is not None:
                         return
                     self._settle()
@@ -451,6 +455,8 @@ class LineWriter:
             except OSError as error:
                 with self._lock:
                     self._fail(error)
+            finally:
+                self._file.drop_copy()
 
     def _look_at_place(self) -> None:
         if self._file.is_in_place():
@@ -532,6 +538,8 @@ class LineWriter:
         if timeout_seconds is None:
             timeout_seconds = self._options.finish_timeout
         is_free = self._io.acquire(timeout=timeout_seconds)
+        if not is_free and self._file.is_copying:
+            is_free = self._io.acquire()  # a removed file is being put back: its rows, or none
         try:
             if is_free:
                 self.check_place()
