@@ -8,8 +8,10 @@ from typing import Any, get_args
 
 import click
 
+from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.history import stream_name
+from expr_tracker.cli.parameters import Rank
 from expr_tracker.cli.terminal import say
 
 __all__ = ["command"]
@@ -18,20 +20,25 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=candidates.runs)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
+    shell_complete=candidates.paths,
     help="The file to write; with --format, by default the run's name and that ending.",
 )
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="By default what FILE ends with."
 )
 @click.option(
-    "--stream", default="*", metavar="NAME", help="A stream or 'default'; all if left out."
-)
-@click.option("--rank", type=click.IntRange(min=0), help="One rank; all if left out.")
+    "--stream", default="*", metavar="NAME", help="A stream or 'default'; all if left out.",
+    shell_complete=candidates.streams,
+)  # fmt: skip
+@click.option(
+    "--rank", type=Rank(), help="One rank; all if left out.",
+    shell_complete=candidates.ranks,
+)  # fmt: skip
 @reported()
 def command(
     *, run: str, output: str | None, form: str | None, stream: str, rank: int | None

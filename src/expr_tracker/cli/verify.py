@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.terminal import say
 
@@ -16,14 +17,21 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run")
-@click.option("--against", metavar="DIR", help="Another run, which should hold the same rows.")
+@click.argument("run", shell_complete=candidates.runs)
+@click.option(
+    "--against", metavar="DIR", help="Another run, which should hold the same rows.",
+    shell_complete=candidates.runs,
+)  # fmt: skip
 @reported()
 def command(*, run: str, against: str | None) -> None:
     """Read every line of a run and say what is there and what is wrong.
 
     Ends with exit code 1 if anything is wrong, or differs from the run given with --against.
-    """
+
+    \b
+    et verify runs/llm/sft-1
+    et verify runs/llm/sft-1 --against backup/sft-1
+    """  # noqa: D301 - click reads the control character
     from expr_tracker.history.location import producers_of
     from expr_tracker.history.verification import compare, verify
 

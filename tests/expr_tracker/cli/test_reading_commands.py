@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import _group, export, history, ls, verify
+from expr_tracker.cli import export, history, ls, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
@@ -294,13 +294,6 @@ def test_a_reader_that_is_gone_is_no_failure(run: Path, name: str) -> None:
         assert main_with(name, *argument, output=writer) == (0, b"")
     finally:
         os.close(writer)
-
-
-def test_an_unknown_command_names_the_nearest() -> None:
-    result = CliRunner().invoke(_group, ["histroy"])
-    assert result.exit_code == 2
-    assert result.stderr.count("Error: ") == 1
-    assert result.stderr.endswith("'histroy': did you mean history?\n")
 
 
 def test_a_reader_that_goes_away_leaves_no_traceback(run: Path) -> None:
