@@ -92,7 +92,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         tags: labels; kept with the run.
         resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``, for
             mirrors; a local run is always continued.
-        config: any mapping, dataclass, pydantic model, argparse namespace or the like; secrets are
+        config: any JSON, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
         backends: names of mirrors, or objects with ``init``, ``log`` and ``finish``. None is on by
             default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.

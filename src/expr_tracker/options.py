@@ -157,6 +157,8 @@ def make_options(values: Mapping[str, Any]) -> Options:
     checked = {**values, "span_plugins": _as_tuple(values.get("span_plugins"))}
     if values.get("resume_step") is not None:
         checked["resume_step"] = operator.index(values["resume_step"])  # NumPy's integers too
+    for name in _SWITCHES & checked.keys():
+        checked[name] = bool(checked[name])
     return Options(**checked)
 
 
@@ -199,7 +201,7 @@ def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch p
         if not (is_number and value > 0):
             raise refuse("seconds above 0")
     elif name in _SWITCHES:
-        if not isinstance(value, bool):
+        if not _is_switch(value):
             raise refuse("True or False")
     elif name == "print_handle":
         if not callable(value):
@@ -215,6 +217,15 @@ def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch p
             )
     elif name == "resume_step" and value is not None and not _is_step(value):
         raise refuse("a whole number of 64 bits, the step to continue at")
+
+
+def _is_switch(value: Any) -> bool:
+    """Say whether it is True or False, 1 or 0, in Python or in NumPy; 1.0 and "yes" are neither."""
+    if isinstance(value, (bool, int)):
+        return value in {0, 1}
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    is_scalar = kind in {"b", "i", "u"} and getattr(value, "ndim", None) == 0
+    return is_scalar and int(value) in {0, 1}
 
 
 def _is_plugin(value: Any) -> bool:

@@ -104,7 +104,11 @@ class Run:
         parts.last_values.complete()
         if stream.options.print_to_screen:
             handle = stream.options.print_handle
-            stream.recorder.add_sink(lambda row: handle(str(row)))
+
+            def print_handle(row: Row) -> None:
+                handle(str(row))
+
+            stream.recorder.add_sink(print_handle)
         parts.documents.write()
         self._keeper.start()
         parts.companions.start()

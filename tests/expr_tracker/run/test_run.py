@@ -207,6 +207,16 @@ def test_a_finish_from_a_sink_is_refused_and_the_run_goes_on(
     assert steps(run) == [0, 1]
 
 
+def test_a_print_handle_that_fails_is_named_by_its_option(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = make(print_to_screen=True, print_handle=lambda text: text.no_such_thing)
+    run.log({"a": 1})
+    run.finish(quiet=True)
+    assert "print_handle failed on a row: AttributeError" in caplog.text
+    assert "lambda" not in caplog.text
+
+
 def test_printing_shows_each_committed_row_once(make: Make) -> None:
     shown: list[str] = []
     run = make(print_to_screen=True, print_handle=shown.append, clock=ManualClock(7.0))
