@@ -91,12 +91,12 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         notes: free text; kept with the run.
         tags: labels; kept with the run.
         resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``, for
-            mirrors; a local run is always continued.
+            backends; a local run is always continued.
         config: any JSON, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
-        backends: names of mirrors, or objects with ``init``, ``log`` and ``finish``. None is on by
+        backends: names of mirrors of the run, or objects with ``init``, ``log`` and ``finish``. None is on by
             default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.
-        backend_kwargs: arguments by mirror; those of ``"jsonl"`` are options of the run, below
+        backend_kwargs: arguments by backend; those of ``"jsonl"`` are options of the run, below
             the keywords.
         print_to_screen: print every committed row; by default no.
         alert: alert configuration.
@@ -376,7 +376,7 @@ def span(
     Args:
         name: the last part of the span's path; the open spans of the thread or task are before it.
         print_fn: receives a line at the start and the end.
-        plugins: meters that run with the span and its children.
+        plugins: what runs with the span and its children.
         **attributes: kept with the span.
     """
     if _is_discarded:

@@ -86,7 +86,7 @@ class Options:
     span_print_fn: Callable[[str], object] | None = None
     """Receives a line at the start and the end of every span."""
     span_plugins: tuple[Any, ...] = ()
-    """Meters that every span inherits."""
+    """Plugins that every span inherits."""
 
     print_to_screen: bool = False
     """Whether committed rows are printed."""
@@ -107,7 +107,7 @@ class Options:
     alert_on_rank: int | None = 0
     """The rank that alerts; ``None`` is all."""
     backend_on_rank: int | None = 0
-    """The rank that feeds mirrors; ``None`` is all."""
+    """The rank that feeds backends; ``None`` is all."""
 
 
 _CHOICES: Mapping[str, tuple[object, ...]] = {
@@ -258,7 +258,7 @@ def root_from_environment() -> str | None:
 
 
 def backends_from_environment() -> tuple[str, ...]:
-    """Return the mirrors that ``ET_BACKENDS`` names, separated by commas."""
+    """Return the backends that ``ET_BACKENDS`` names, separated by commas."""
     names = os.environ.get("ET_BACKENDS", "").split(",")
     return tuple(name.strip() for name in names if name.strip())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +11,7 @@ from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.history import stream_name
 from expr_tracker.cli.parameters import Rank
+from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 
 __all__ = ["command"]
@@ -63,16 +63,8 @@ def command(
         output = f"{_name_of(run)}.{form}"
     chosen: Any = form
     wanted = stream_name(stream)
-    if sys.stderr.isatty():
-        with click.progressbar(length=1, label="Exporting", file=sys.stderr) as bar:
-
-            def progress(done: int, total: int) -> None:
-                bar.length = max(1, total)
-                bar.update(done - bar.pos)
-
-            report = export(run, output, chosen, stream=wanted, rank=rank, progress=progress)
-    else:
-        report = export(run, output, chosen, stream=wanted, rank=rank)
+    with progress_bar("Exporting") as progress:
+        report = export(run, output, chosen, stream=wanted, rank=rank, progress=progress)
     streams = ", ".join(report.streams)
     say(f"{report.rows} rows of {streams} written to {report.path}")
 

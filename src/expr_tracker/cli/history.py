@@ -10,7 +10,7 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.parameters import AttemptNumber, Count, Rank, StepRange
+from expr_tracker.cli.parameters import Attempt, Count, Rank, StepRange
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import is_terminal, print_bytes, say, say_json, shown
 
@@ -49,7 +49,7 @@ def stream_name(text: str | None) -> str | None:
 )  # fmt: skip
 @click.option("--dropna", is_flag=True, help="Leave out rows that have none of the metrics.")
 @click.option(
-    "--attempt", type=AttemptNumber(), help="One attempt alone, or all beside each other.",
+    "--attempt", type=Attempt(), help="One attempt alone, or all beside each other.",
     shell_complete=candidates.attempts,
 )  # fmt: skip
 @click.option("--attempts", is_flag=True, help="List the attempts instead of rows.")

@@ -9,7 +9,7 @@ import click
 
 from expr_tracker.cli.failure import Failure
 
-__all__ = ["AttemptNumber", "Count", "Rank", "StepRange"]
+__all__ = ["Attempt", "Count", "Rank", "StepRange"]
 
 if TYPE_CHECKING:
     _OneLine = click.ParamType[Any]
@@ -59,7 +59,7 @@ class Count(_OneLine):
         return int(text)
 
 
-class AttemptNumber(_OneLine):
+class Attempt(_OneLine):
     """One attempt, or all of them."""
 
     name = "k|all"

@@ -8,6 +8,7 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def command(*, run: str, against: str | None) -> None:
 
     if against is not None:
         producers_of(against, "*")  # a name that is wrong is refused before all is read
-    report = verify(run)
+    with progress_bar("Verifying") as progress:
+        report = verify(run, progress=progress)
     say(f"{report.path}: {report.status}")
     for stream in report.streams:
         for line in _lines(stream):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from expr_tracker.history.location import Producer, producers_of
+from expr_tracker.history.progress import Progress, size_bytes
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
@@ -28,7 +29,7 @@ from expr_tracker.store.lines import decode_line
 from expr_tracker.store.reader import part_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 __all__ = ["AttemptReport", "RunReport", "StreamReport", "compare", "verify"]
@@ -137,19 +138,32 @@ class RunReport:
         return found
 
 
-def verify(run: str | os.PathLike[str], stream: Any = "*", rank: Any = None) -> RunReport:
+def verify(
+    run: str | os.PathLike[str],
+    stream: Any = "*",
+    rank: Any = None,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> RunReport:
     """Read every line of a run and report what is there and what is wrong.
+
+    Args:
+        run: the run's directory, or one of its metrics files.
+        stream: as `producers_of` takes it.
+        rank: likewise.
+        progress: called with the bytes done and the bytes to do; every file is read twice.
 
     Raises:
         RunNotFoundError: there is no such run, stream or rank.
     """
     producers = producers_of(run, stream, rank)
     directory = producers[0].path.parent
+    read = Progress(progress, 2 * sum(map(size_bytes, producers)))
     return RunReport(
         path=directory,
         status=status_of(run),
         has_identity=read_document(producers[0].files.identity) is not None,
-        streams=[_verify_stream(producer) for producer in producers],
+        streams=[_verify_stream(producer, read) for producer in producers],
     )
 
 
@@ -236,11 +250,11 @@ def _line(row: Row) -> bytes:
         return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _verify_stream(producer: Producer) -> StreamReport:
+def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
     report = StreamReport(producer.key.stream, producer.key.rank, producer.path)
     with Source.offline(producer) as source:
-        _count(source, report)
-        _hash(source, report)
+        _count(source, report, progress)
+        _hash(source, report, progress)
         report.torn_bytes = source.torn_bytes
         report.has_open_row = source.open_row is not None
         report.sidecar = _sidecar(source)
@@ -248,7 +262,7 @@ def _verify_stream(producer: Producer) -> StreamReport:
     return report
 
 
-def _count(source: Source, report: StreamReport) -> None:
+def _count(source: Source, report: StreamReport, progress: Progress) -> None:
     """Count rows by attempt and number the damaged lines."""
     scanned = StreamIndex()
     assert source.file is not None
@@ -266,6 +280,7 @@ def _count(source: Source, report: StreamReport) -> None:
             for number in _new_numbers(piece, at, set(source.foreign) - foreign):
                 report.foreign_lines.append(lines + number)
             lines += piece.count(b"\n")
+            progress.advance(len(piece))
             steps.setdefault(stretch.number, []).extend(row["_step"] for row in rows)
             if b"sha256" in piece:
                 for row in rows:
@@ -294,14 +309,20 @@ def _new_numbers(piece: bytes, at: int, offsets: set[int]) -> list[int]:
     return [piece.count(b"\n", 0, offset - at) + 1 for offset in sorted(offsets)]
 
 
-def _hash(source: Source, report: StreamReport) -> None:
+def _hash(source: Source, report: StreamReport, progress: Progress) -> None:
     digest = hashlib.sha256()
+    size_of_row = source.size // max(1, report.rows)
+    left = source.size
     for batch in rows_by_step(source, View(source.index.attempts, None)):
         digest.update(b"".join(map(_line, batch)))
         report.steps += len(batch)
+        read = min(left, len(batch) * size_of_row)
+        left -= read
+        progress.advance(read)
         if report.min_step is None:
             report.min_step = batch[0]["_step"]
         report.max_step = batch[-1]["_step"]
+    progress.advance(left)
     report.sha256 = digest.hexdigest()
 
 

@@ -77,7 +77,7 @@ def _options_of_jsonl(backend_kwargs: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(backend_kwargs, Mapping):
         raise OptionError(
-            f"backend_kwargs={backend_kwargs!r}: expected a dict of arguments by mirror, such as "
+            f"backend_kwargs={backend_kwargs!r}: expected a dict of arguments by backend, such as "
             '{"jsonl": {"buffer_size": 100}}.'
         )
     options = backend_kwargs.get("jsonl", {})
@@ -115,7 +115,7 @@ def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Noti
     missing = [name for name in names if name != "jsonl"]
     if missing:
         notices.say(
-            f"backends {', '.join(missing)}: this version has no mirrors; the run is logged to its "
+            f"backends {', '.join(missing)}: this version has no backends; the run is logged to its "
             "directory only."
         )
     if any(alerts):

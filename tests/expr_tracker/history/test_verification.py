@@ -317,3 +317,16 @@ def test_pictures_in_a_table_are_checked_like_those_in_a_row(tmp_path: Path) -> 
     (stream,) = verify(tmp_path).streams
     assert stream.media_missing == ["media/b.png", "media/d.png"]
     assert stream.media_changed == ["media/c.png"]
+
+
+def test_progress_never_runs_backwards_and_ends_at_the_whole(tmp_path: Path) -> None:
+    make(tmp_path, [*rows_to(9000), *rows_to(3000)])
+    make(tmp_path, rows_to(10), StreamKey("data"))
+    make(tmp_path, [], StreamKey("empty"), end=None)
+    told: list[tuple[int, int]] = []
+    verify(tmp_path, progress=lambda done, total: told.append((done, total)))
+    whole = 2 * sum(path.stat().st_size for path in tmp_path.glob("metrics*.jsonl"))
+    assert {total for _, total in told} == {whole}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == whole
+    assert len({done for done, _ in told}) > 3
