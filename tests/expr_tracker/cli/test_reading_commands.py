@@ -261,6 +261,53 @@ def test_a_column_that_was_asked_for_is_shown_before_the_others(run: Path) -> No
     assert "_time; --metrics chooses" in chosen.stderr
 
 
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    row = {
+        "_step": 7,
+        "_time": 0.0,
+        "loss": 0.5,
+        "a_metric_of_a_long_name": 1,
+        "表格": "宽度",
+        "z": 9,
+    }
+    (tmp_path / "metrics.jsonl").write_bytes(encode_line(row))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ("5", ["_step"]),
+        ("19", ["_step", "loss", "表格"]),
+        ("30", ["_step", "loss", "表格", "z"]),
+        ("50", ["_step", "loss", "a_metric_of_a_long_name", "表格", "z"]),
+        ("60", ["_step", "_time", "loss", "a_metric_of_a_long_name", "z"]),
+        ("200", ["_step", "_time", "loss", "a_metric_of_a_long_name", "表格", "z"]),
+        (None, ["_step", "_time", "loss", "a_metric_of_a_long_name", "表格", "z"]),
+    ],
+)
+def test_a_narrow_terminal_shows_values_before_times_and_names_the_rest(
+    wide: Path, columns: str | None, names: list[str]
+) -> None:
+    shown = CliRunner(env={"COLUMNS": columns}).invoke(history.command, [str(wide)])
+    title, line = shown.stdout.splitlines()
+    assert title.split() == names
+    for text in (title, line):
+        width = sum(2 if ord(character) > 0x2E80 else 1 for character in text)
+        assert columns is None or width <= int(columns)
+    left_out = 6 - len(names)
+    assert shown.stderr.startswith(f"({left_out} more column") if left_out else shown.stderr == ""
+
+
+def test_wide_characters_keep_the_columns_under_their_titles(wide: Path) -> None:
+    shown = CliRunner(env={"COLUMNS": None}).invoke(
+        history.command, [str(wide), "--metrics", "表格,z"]
+    )
+    title, line = shown.stdout.splitlines()
+    assert title.rindex("z") == line.rindex("9")
+
+
 def main_with(*arguments: object, output: int) -> tuple[int, bytes]:
     program = "import sys; from expr_tracker.cli import main; main(sys.argv[1:])"
     ended = subprocess.run(
