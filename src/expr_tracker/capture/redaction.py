@@ -21,7 +21,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.capture.secret_names import is_login_name, is_secret_name
+from expr_tracker.capture.secret_names import has_secret_stem, is_login_name, is_secret_name
 from expr_tracker.capture.text_pairs import is_harmless, is_secret_value, without_pairs
 from expr_tracker.capture.token_shapes import (
     KEY_BLOCK_BEGIN,
@@ -97,7 +97,7 @@ def redact_text(text: str) -> str:
 
 def _without_members(text: str) -> str:
     """Return JSON without the secrets that only its structure tells; other text as it is."""
-    if not text.lstrip()[:1].startswith(("{", "[")):
+    if not (text.lstrip()[:1].startswith(("{", "[")) and has_secret_stem(text)):
         return text
     try:
         tree = json.loads(text)

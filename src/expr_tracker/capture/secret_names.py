@@ -27,9 +27,9 @@ __all__ = [
     "is_token_name",
 ]
 
-#: Every name that this module calls secret or key-like holds one of these.
+#: Every name that this module calls secret, key-like or a login holds one of these.
 _STEMS: Final = (
-    "pass", "pwd", "pw", "secret", "token", "key", "cred", "authorization", "cookie", "bearer",
+    "pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "cookie", "bearer",
     "jwt",
 )  # fmt: skip
 _KEY_LIKE_STEMS: Final = ("login", "wandb")
