@@ -94,7 +94,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
             backends; a local run is always continued.
         config: any JSON, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
-        backends: names of mirrors of the run, or objects with ``init``, ``log`` and ``finish``. None is on by
+        backends: names of them, or objects with ``init``, ``log`` and ``finish``. None is on by
             default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.
         backend_kwargs: arguments by backend; those of ``"jsonl"`` are options of the run, below
             the keywords.
