@@ -11,17 +11,35 @@ import atexit
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from expr_tracker.errors import NoRunError, RunActiveError
 from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence
+    from typing import SupportsIndex, Unpack
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
     from expr_tracker.artifacts import Artifact, StoreMode
+    from expr_tracker.history.question import (
+        ArrowOutput,
+        Asked,
+        AskedHere,
+        AttemptChoice,
+        MetricChoice,
+        PandasOutput,
+        PolarsOutput,
+        RowsOutput,
+        StepRange,
+    )
+    from expr_tracker.row import Row
     from expr_tracker.run import Run
     from expr_tracker.spans import Span
+    from expr_tracker.store.producers import RankChoice, StreamChoice
 
 __all__ = [
     "define_metric",
@@ -209,19 +227,39 @@ def get_run() -> Run | None:
     return _open_run()
 
 
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: RowsOutput = ..., **asked: Unpack[AskedHere]
+) -> list[Row]: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: PandasOutput, **asked: Unpack[AskedHere]
+) -> pd.DataFrame: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: PolarsOutput, **asked: Unpack[AskedHere]
+) -> pl.DataFrame: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: ArrowOutput, **asked: Unpack[AskedHere]
+) -> pa.Table: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: str | None, **asked: Unpack[AskedHere]
+) -> Any: ...
 def history(  # noqa: PLR0913 - the signature that programs already call
-    n: int | None = 50,
+    n: SupportsIndex | None = 50,
     *,
-    stream: Any = RUNNING,
+    stream: StreamChoice | _Running = RUNNING,
     output_type: str | None = "dict",
-    metrics: Any = None,
-    step_range: tuple[int | None, int | None] | None = None,
+    metrics: MetricChoice = None,
+    step_range: StepRange = None,
     include_meta: bool = True,
     include_open: bool = True,
     fill_missing: bool = False,
     dropna: bool = False,
-    attempt: Any = None,
-    rank: int | None = None,
+    attempt: AttemptChoice = None,
+    rank: RankChoice = None,
     run: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Return the newest rows.
@@ -247,8 +285,7 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         QueryError: a range, type or selection has no meaning.
     """
     current = _open_run()
-    selection: dict[str, Any] = {
-        "output_type": output_type,
+    asked: Asked = {
         "metrics": metrics,
         "step_range": step_range,
         "include_meta": include_meta,
@@ -256,22 +293,26 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         "dropna": dropna,
         "attempt": attempt,
     }
-    if run is None:
-        if current is None:
-            _no_run("history")
-        own = current.files.key
-        is_own = stream is RUNNING or (not isinstance(stream, list) and stream == own.stream)
-        if is_own and (rank is None or rank == own.rank):
-            return current.history.query(n, include_open=include_open, **selection)
-        wanted = own.stream if stream is RUNNING else stream
-        return current.history.query_several(
-            n, stream=wanted, rank=rank, include_open=include_open, **selection
-        )
-    with loading:
-        from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
+    if run is not None:
+        with loading:
+            from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
 
-    wanted = None if stream is RUNNING else stream
-    return read_history(os.fspath(run), n, stream=wanted, rank=rank, **selection)
+        wanted = None if isinstance(stream, _Running) else stream
+        return read_history(run, n, stream=wanted, rank=rank, output_type=output_type, **asked)
+    if current is None:
+        _no_run("history")
+    own = current.files.key
+    wanted = own.stream if isinstance(stream, _Running) else stream
+    if (wanted is None or isinstance(wanted, str)) and (wanted, rank) in (
+        (own.stream, None),
+        (own.stream, own.rank),
+    ):
+        return current.history.query(
+            n, include_open=include_open, output_type=output_type, **asked
+        )
+    return current.history.query_several(
+        n, stream=wanted, rank=rank, include_open=include_open, output_type=output_type, **asked
+    )
 
 
 def info() -> dict[str, Any]:

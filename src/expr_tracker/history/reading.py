@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, overload
 
 from expr_tracker.history.answer import Labelled, answer, answer_several
 from expr_tracker.history.attempts import told_attempts
@@ -14,26 +14,83 @@ from expr_tracker.store.lock import is_locked
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+    from typing import SupportsIndex, Unpack
 
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from expr_tracker.history.question import (
+        ArrowOutput,
+        AskedOfRun,
+        AttemptChoice,
+        MetricChoice,
+        PandasOutput,
+        PolarsOutput,
+        RowsOutput,
+        StepRange,
+    )
+    from expr_tracker.row import Row
     from expr_tracker.store.index import Attempt
+    from expr_tracker.store.producers import RankChoice, StreamChoice
 
 __all__ = ["answer_run", "list_attempts", "read_history"]
 
 
-def read_history(  # noqa: PLR0913 - the keywords of `history`
+@overload
+def read_history(
     run: str | os.PathLike[str],
-    n: int | None = 50,
+    n: SupportsIndex | None = 50,
     *,
-    stream: str | Sequence[str | None] | None = None,
+    output_type: RowsOutput = ...,
+    **asked: Unpack[AskedOfRun],
+) -> list[Row]: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: PandasOutput,
+    **asked: Unpack[AskedOfRun],
+) -> pd.DataFrame: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: PolarsOutput,
+    **asked: Unpack[AskedOfRun],
+) -> pl.DataFrame: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: ArrowOutput,
+    **asked: Unpack[AskedOfRun],
+) -> pa.Table: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: str | None,
+    **asked: Unpack[AskedOfRun],
+) -> Any: ...
+def read_history(  # noqa: PLR0913 - spelled out, so that `help` shows them
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    stream: StreamChoice = None,
     output_type: str | None = "dict",
-    metrics: str | Sequence[str] | set[str] | frozenset[str] | None = None,
-    step_range: tuple[int | None, int | None] | None = None,
+    metrics: MetricChoice = None,
+    step_range: StepRange = None,
     include_meta: bool = True,
     fill_missing: bool = False,
     dropna: bool = False,
-    attempt: int | Literal["all"] | None = None,
-    rank: int | Sequence[int] | Literal["*"] | None = None,
+    attempt: AttemptChoice = None,
+    rank: RankChoice = None,
 ) -> Any:
     """Read what a run has logged, while it is written or long after.
 

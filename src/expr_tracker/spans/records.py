@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import QueryError
-from expr_tracker.store.producers import Kind, producers_of
+from expr_tracker.store.producers import Kind, StreamChoice, producers_of
 from expr_tracker.store.reader import whole_rows
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _START_SECONDS_MAX: Final = 8e9
 _DURATION_MS_MAX: Final = 1e12
 _NS_PER_SECOND: Final = 1_000_000_000
 
-StreamChoice = str | Sequence[str | None] | None
 Range = tuple[float | None, float | None] | None
 StepRange = tuple[int | None, int | None] | None
 

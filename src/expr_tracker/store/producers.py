@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,10 +18,22 @@ from typing import Any, Final, Literal
 from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.store.files import RunFiles, StreamKey, check_stream, parts_of, stream_keys
 
-__all__ = ["Kind", "Producer", "existing_run", "keys_of", "producers_of"]
+__all__ = [
+    "Kind",
+    "Producer",
+    "RankChoice",
+    "StreamChoice",
+    "existing_run",
+    "keys_of",
+    "producers_of",
+]
 
 #: Which line file of a producer is meant.
 Kind = Literal["metrics", "spans"]
+#: ``None`` is the default producer, ``"*"`` all of them.
+StreamChoice = str | Sequence[str | None] | None
+#: ``None`` is the lowest rank of one stream and all ranks of several, ``"*"`` all of them.
+RankChoice = int | Sequence[int] | AbstractSet[int] | Literal["*"] | None
 
 _PART: Final = re.compile(r"\d{6,8}\.jsonl")
 #: Longer lists hide the message; a run with more streams is listed by ``et ls``.
