@@ -23,6 +23,7 @@ from typing import Any
 
 from expr_tracker.arrays import array_statistics, list_statistics, too_many
 from expr_tracker.errors import StepError
+from expr_tracker.surrogates import join_halves, storable_text
 
 __all__ = [
     "INT_LIMIT",
@@ -153,8 +154,10 @@ class RowEncoder:
         row: Row = {}
         # A list: another thread may add names meanwhile.
         for key, value in list(data.items()):
-            name = key_text(key)
-            if type(value) in _ATOMS:
+            name = self._name(key)
+            if type(value) is str:
+                row[name] = value if value.isascii() else self._text(name, value)
+            elif type(value) in _ATOMS:
                 if type(value) is int and not -INT_LIMIT < value < INT_LIMIT:
                     value = self._too_long(name, value)  # noqa: PLW2901 - the stored form
                 row[name] = value
@@ -170,13 +173,15 @@ class RowEncoder:
             return self._plain(key, value, 0)
         except Exception as error:  # noqa: BLE001 - any object may raise anything; nothing is lost
             self._warn(key, f"stored as its repr: {_reason(error)}")
-            return _repr_of(value)
+            return storable_text(_repr_of(value))
 
     def _plain(self, key: str, value: object, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912
         # One ladder, most frequent first: a dispatch table would hide the order that matters
         # (bool before int, Enum before its mixed-in type, containers before duck typing).
         kind = type(value)
         if kind in _ATOMS:
+            if kind is str and not value.isascii():  # type: ignore[attr-defined]
+                return self._text(key, value)  # type: ignore[arg-type]
             if kind is int and not -INT_LIMIT < value < INT_LIMIT:  # type: ignore[operator]
                 return self._too_long(key, value)  # type: ignore[arg-type]
             return value
@@ -189,9 +194,9 @@ class RowEncoder:
         if isinstance(value, int):
             return self._plain(key, int(value), depth + 1)
         if isinstance(value, str):
-            return str.__str__(value)
+            return self._text(key, str.__str__(value))
         if isinstance(value, dict):
-            return {key_text(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+            return {self._name(k): self._plain(key, v, depth + 1) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
             return self._list(key, value, depth)
         if isinstance(value, MediaValue):
@@ -201,14 +206,14 @@ class RowEncoder:
         if getattr(value, "ndim", None) == 0 and kind.__name__ != "datetime64":
             return self._plain(key, value.item(), depth + 1)  # type: ignore[attr-defined]
         if isinstance(value, Mapping):
-            return {key_text(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+            return {self._name(k): self._plain(key, v, depth + 1) for k, v in value.items()}
         if isinstance(value, (set, frozenset, deque, Iterator)):
             return self._list(key, list(value), depth)
         if isinstance(value, Decimal):
             return self._decimal(key, value)
         simple = _simple(value)
         if simple is not _NO_SIMPLE_FORM:
-            return simple
+            return self._text(key, simple) if isinstance(simple, str) else simple
         return self._plain(key, self._opened(key, value), depth + 1)
 
     def _list(self, key: str, values: list[Any] | tuple[Any, ...], depth: int) -> Any:
@@ -224,6 +229,20 @@ class RowEncoder:
             shown = str(value)[:40]
             self._warn(key, f"{shown} has more digits than a float and is rounded to {number!r}")
         return number
+
+    def _name(self, key: object) -> str:
+        name = key_text(key)
+        return name if name.isascii() else self._text(storable_text(name), name)
+
+    def _text(self, key: str, text: str) -> str:
+        whole = join_halves(text)
+        stored = storable_text(whole)
+        if stored != whole:
+            self._warn(
+                key, "text with half a surrogate pair, which no file can hold: the half is stored "
+                "as the six characters of its escape"
+            )  # fmt: skip
+        return stored
 
     def _too_long(self, key: str, value: int) -> str:
         self._warn(key, "stored as text: no program reads an int of more than 4300 digits")

@@ -59,8 +59,4 @@ class PlainValues:
 
     def _learn(self, name: str) -> None:
         if name[:1] != "_" and name not in self.known and len(self.known) < _KNOWN_NAMES_MAX:
-            try:
-                name.encode()
-            except UnicodeEncodeError:
-                return
             self.known.add(name)

@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.surrogates import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +50,9 @@ def write_document(path: Path, document: Row, *, indent: int | None = 2) -> None
     Raises:
         OSError: the document could not be written; the old one stays.
     """
-    text = json.dumps(without_nonfinite(document), ensure_ascii=False, indent=indent)
+    content = _content(document, indent)
     with replacing(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+        temporary.write_bytes(content)
 
 
 def write_once(path: Path, document: Row) -> Row:
@@ -63,9 +64,9 @@ def write_once(path: Path, document: Row) -> Row:
         OSError: neither written nor readable.
     """
     temporary = beside(path)
-    text = json.dumps(without_nonfinite(document), ensure_ascii=False)
+    content = _content(document, None)
     try:
-        temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+        temporary.write_bytes(content)
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -89,6 +90,14 @@ def read_document(path: Path) -> Row | None:
     except (OSError, ValueError, RecursionError):
         return None
     return with_nonfinite(document) if isinstance(document, dict) else None
+
+
+def _content(document: Row, indent: int | None) -> bytes:
+    strict = without_nonfinite(document)
+    try:
+        return json.dumps(strict, ensure_ascii=False, indent=indent).encode() + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair
+        return json.dumps(storable(strict), ensure_ascii=False, indent=indent).encode() + b"\n"
 
 
 def beside(path: Path) -> Path:

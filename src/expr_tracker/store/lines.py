@@ -11,7 +11,8 @@ count them), and members that they do not know.
 - ``_time`` is in Unix seconds (UTC), taken when the row was opened.
 - A number that JSON cannot hold is ``null``, and the row has
   ``"_nonfinite": {POINTER: "NaN" | "Infinity" | "-Infinity"}`` with JSON pointers (RFC 6901).
-- Half a surrogate pair is written as its ``\udXXX`` escape.
+- Text is Unicode. Half a surrogate pair, which is none, is written as the six characters of its
+  escape (``\\ud800`` in JSON); older lines have JSON's own escape of it, and are read.
 
 **Markers** have no ``_step`` (`markers` builds and reads them):
 
@@ -38,6 +39,7 @@ from typing import Any
 import msgspec
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.surrogates import storable
 
 __all__ = ["decode_line", "encode_finite", "encode_line", "is_metric_row"]
 
@@ -56,9 +58,10 @@ def encode_line(row: Row) -> bytes:
     try:
         return encode_finite(strict) + b"\n"
     except (UnicodeEncodeError, RecursionError):
-        # "backslashreplace" turns half a surrogate pair into exactly its JSON escape.
-        text = json.dumps(strict, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode("utf-8", "backslashreplace") + b"\n"
+        text = json.dumps(
+            storable(strict), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+        return text.encode() + b"\n"
 
 
 def decode_line(line: bytes) -> Row | None:

@@ -167,7 +167,7 @@ def test_numbers_that_json_has_not_become_their_names(tmp_path: Path, spans_file
 def test_half_a_surrogate_pair_does_not_stop_the_export(tmp_path: Path, spans_file: Any) -> None:
     spans_file(tmp_path, '{"name": "\\ud800", "start": 1, "dur_ms": 1, "args": {"x": "\\udfff"}}')
     assert write_trace(tmp_path, tmp_path / "out.json") == 1
-    assert _names(json.loads((tmp_path / "out.json").read_bytes())) == ["\ud800"]
+    assert _names(json.loads((tmp_path / "out.json").read_bytes())) == ["\\ud800"]
 
 
 def _metric_rows(directory: Path, *rows: dict[str, Any], name: str = "metrics.jsonl") -> None:
