@@ -121,6 +121,8 @@ def _with_every_column(rows: list[Row], question: Question) -> list[Row]:
 
 def _refined(columns: Columns, question: Question) -> Columns:
     """Return whole-stream columns as `project` would have made them."""
+    from expr_tracker.history.columns import Columns  # noqa: PLC0415 - tables only
+
     if question.metrics is not None:
         names = select_names(question.metrics, columns.by_name)
         if question.dropna:
@@ -135,4 +137,5 @@ def _refined(columns: Columns, question: Question) -> Columns:
         chosen = question.metrics or ()
         shown = [n for n in columns.by_name if n not in META_NAMES or n in chosen]
         columns = columns.selected(shown)
-    return columns
+    # No row, no column: what rows become that are none.
+    return columns if columns.length else Columns()

@@ -149,7 +149,8 @@ def _polars(columns: Columns) -> pl.DataFrame:
                 chosen = pl.when(pl.col("is_set")).then(pl.col("values"))
                 values = pair.select(chosen.alias(shown)).to_series()
             series[shown] = values
-    return pl.DataFrame(list(series.values()))
+    # By name: of a list polars would rename the column whose name is empty.
+    return pl.DataFrame(series)
 
 
 def import_arrow(what: str = "output_type='arrow'") -> Any:
