@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import UNSET, UnsetType
 
+from expr_tracker.history.nested import Way, reached
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 
 if TYPE_CHECKING:
@@ -312,6 +313,29 @@ class Columns:
         """Make a column without values for every name that has none."""
         for name in names:
             self.by_name.setdefault(name, Column(self.length))
+
+    def dicts_of(self, name: str) -> list[Row]:
+        """Return the dicts among the cells of a column, by row."""
+        others = self.by_name[name].others
+        return [others[row] for row in sorted(others) if isinstance(others[row], dict)]
+
+    def reach(self, ways: dict[str, list[Way]]) -> None:
+        """Fill the cells that are missing with what the ways into dicts lead to."""
+        self.finish()
+        for name, found in ways.items():
+            heads = [self.by_name[head].others for head, _ in found]
+            for row in sorted(set[int]().union(*heads)):
+                cells = {
+                    head: others[row]
+                    for (head, _), others in zip(found, heads, strict=True)
+                    if row in others
+                }
+                value = reached(cells, found)
+                if value is UNSET:
+                    continue
+                column = self.by_name.setdefault(name, Column(self.length))
+                if column.marks[row] == MISSING:
+                    column.put(row, value)
 
     def finish(self) -> None:
         """Give every column the full length."""

@@ -105,7 +105,7 @@ def read_history(  # noqa: PLR0913 - spelled out, so that `help` shows them
             several, told apart by ``_stream`` (and ``_rank`` where ranks differ).
         output_type: ``"dict"`` (a list of rows), ``"pandas"``, ``"polars"`` or ``"arrow"``.
         metrics: one name or several; ``*``, ``?`` and ``[`` make a glob (``"train/*"``) unless a
-            metric has exactly that name.
+            metric has exactly that name. ``a/b`` is also the member ``b`` of a dict ``a``.
         step_range: ``(start, stop)``, ``stop`` left out; ``None`` on either side for no limit.
         include_meta: whether rows carry ``_step`` and ``_time``.
         fill_missing: whether absent names are given as ``None``.

@@ -46,6 +46,12 @@ data = st.fixed_dictionaries(
         "number": numbers,
         'odd"\\': st.floats(),
         "": st.integers(0, 3),
+        "a": st.dictionaries(
+            st.sampled_from(["b", "c", "b/c"]),
+            st.integers(0, 3) | st.just("text") | st.just({"c": 0.5, "d": {}}),
+            max_size=2,
+        ),
+        "a/b": st.integers(0, 3),
     },
 )
 
@@ -185,7 +191,8 @@ def is_same_or_list(one: Any, other: Any) -> bool:
     files(),
     st.sampled_from(["pandas", "polars", "arrow"]),
     st.sampled_from([-1, 3, 1000]),
-    st.sampled_from([None, ["loss", "mixed"], "n*", ["absent", "flag"], ["_step", "note"]]),
+    st.sampled_from([None, ["loss", "mixed"], "n*", ["absent", "flag"], ["_step", "note"]])
+    | st.sampled_from([["a/b"], "a/*", ["a", "a/b/c"], ["*/c", "a/b"], "*", "*/*", "a/c"]),
     st.booleans(),
     st.booleans(),
 )
