@@ -41,7 +41,13 @@ import msgspec
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
 from expr_tracker.surrogates import storable
 
-__all__ = ["decode_line", "encode_finite", "encode_line", "is_metric_row"]
+__all__ = [
+    "decode_line",
+    "encode_exact_line",
+    "encode_finite",
+    "encode_line",
+    "is_metric_row",
+]
 
 _encoder = msgspec.json.Encoder()
 
@@ -62,6 +68,21 @@ def encode_line(row: Row) -> bytes:
             storable(strict), ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )
         return text.encode() + b"\n"
+
+
+def encode_exact_line(row: Row) -> bytes:
+    """Return a row as one line that gives back file names as they are.
+
+    A name that is no UTF-8 is text with halves of surrogate pairs; each is JSON's own escape here,
+    for the file has to be found again. Python reads it, strict parsers may stop at it.
+    """
+    strict = without_nonfinite(row)
+    try:
+        return encode_finite(strict) + b"\n"
+    except (UnicodeEncodeError, RecursionError):
+        text = json.dumps(strict, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        # "backslashreplace" turns a half into exactly its JSON escape.
+        return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def decode_line(line: bytes) -> Row | None:

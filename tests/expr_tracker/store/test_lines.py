@@ -10,7 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from expr_tracker.store.lines import decode_line, encode_finite, encode_line, is_metric_row
+from expr_tracker.store.lines import (
+    decode_line,
+    encode_exact_line,
+    encode_finite,
+    encode_line,
+    is_metric_row,
+)
 from expr_tracker.surrogates import storable
 
 keys = st.text(
@@ -125,6 +131,12 @@ def test_bare_nan_tokens_of_older_files_are_read() -> None:
 def test_half_a_surrogate_pair_is_written_as_the_text_of_its_escape() -> None:
     assert encode_line({"a": "x\ud800"}) == b'{"a":"x\\\\ud800"}\n'
     assert encode_line({"\udcff": ["\ud83d\ude00"]}) == '{"\\\\udcff":["😀"]}\n'.encode()
+
+
+def test_a_line_of_file_names_gives_back_names_that_are_no_text() -> None:
+    row = {"path": "r\udce9.txt", "more": ["ä", 1]}
+    assert decode_line(encode_exact_line(row)) == row
+    assert encode_exact_line({"a": "ä"}) == encode_line({"a": "ä"})
 
 
 def test_the_bare_escapes_of_older_lines_are_read() -> None:
