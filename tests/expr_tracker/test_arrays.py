@@ -41,7 +41,9 @@ def test_a_list_has_the_statistics_of_its_array(values: list[float]) -> None:
         assert found["mean"] == pytest.approx(mean, abs=close)
         assert found["std"] == pytest.approx(statistics.pstdev(floats), abs=close)
     else:
-        assert found["mean"] == pytest.approx(float(array.mean()), nan_ok=True)
+        # Of the infinities alone: finite ones may overflow to the other before they meet it.
+        mean = float(array[~np.isfinite(array)].sum())
+        assert found["mean"] == pytest.approx(mean, nan_ok=True)
         assert math.isnan(found["std"])
 
 
