@@ -196,4 +196,5 @@ def list_attempts(
     # Asked before the file is opened: a writer that ends in between is running, not lost.
     was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
+        source.report_lost()
         return told_attempts(producer, source, was_live=was_live)

@@ -43,7 +43,7 @@ class RunOverview:
     streams: tuple[str, ...]
     """The labels of its producers: ``default``, ``data``, ``data rank 1``."""
     rows: int
-    """Metric rows over all producers, patches counted."""
+    """Metric rows over all producers, patches counted; a warning says where parts are gone."""
     last_step: int | None
     """The highest step of the first producer's newest attempt."""
     started: float | None
@@ -135,6 +135,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
     for producer in producers_of(run, "*"):
         was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
+            source.report_lost()
             index = source.index
             found.add(_status_of(producer, source, was_live=was_live))
             streams.append(producer.key.label)

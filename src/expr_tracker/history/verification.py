@@ -24,13 +24,15 @@ from expr_tracker.history.view import View
 from expr_tracker.row import Row, without_nonfinite
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import path_within, sidecar_of
-from expr_tracker.store.index import StreamIndex, tail_checksum
+from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line
-from expr_tracker.store.reader import part_paths
+from expr_tracker.store.sidecar import tail_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from expr_tracker.store.parts import LostPart
 
 __all__ = ["AttemptReport", "RunReport", "StreamReport", "compare", "verify"]
 
@@ -85,7 +87,8 @@ class StreamReport:
     has_open_row: bool = False
     """Whether an open row of a dead process was read from its journal."""
     sidecar: Sidecar = "missing"
-    parts_missing: list[str] = field(default_factory=list)
+    parts_lost: list[LostPart] = field(default_factory=list)
+    """Set-aside parts that are missing or cut."""
     media: int = 0
     """Media files that rows refer to, or that tables of theirs do."""
     media_missing: list[str] = field(default_factory=list)
@@ -110,11 +113,12 @@ class StreamReport:
             )
         if self.torn_bytes:
             found.append(f"a torn last line of {self.torn_bytes} bytes")
-        if self.sidecar == "wrong":
+        # A part that it names and that is gone is all that is wrong with it.
+        if self.sidecar == "wrong" and not any(lost.part for lost in self.parts_lost):
             found.append(
                 "the sidecar does not belong to this file (it is rebuilt when it is read)"
             )
-        found += [f"part {name} is missing" for name in self.parts_missing]
+        found += [f"part {part}" for part in self.parts_lost]
         found += [f"media file {name} is missing" for name in self.media_missing]
         found += [f"media file {name} does not have its hash" for name in self.media_changed]
         return found
@@ -190,6 +194,8 @@ def _differences(one: Producer, other: Producer) -> list[str]:
     listed: list[str] = []
     count = 0
     with Source.offline(one) as left, Source.offline(other) as right:
+        left.report_lost()
+        right.report_lost()
         for step, mine, theirs in _paired(_rows(left), _rows(right)):
             if mine is not None and theirs is not None and _line(mine) == _line(theirs):
                 continue
@@ -258,7 +264,7 @@ def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
         report.torn_bytes = source.torn_bytes
         report.has_open_row = source.open_row is not None
         report.sidecar = _sidecar(source)
-    report.parts_missing = _missing_parts(producer.path)
+        report.parts_lost = source.lost()
     return report
 
 
@@ -347,14 +353,6 @@ def _sidecar(source: Source) -> Sidecar:
     same = (index.lines, index.rows, index.max_step, index.unreadable, len(index.attempts))
     expected = (fresh.lines, fresh.rows, fresh.max_step, fresh.unreadable, len(fresh.attempts))
     return "consistent" if same == expected else "wrong"
-
-
-def _missing_parts(path: Path) -> list[str]:
-    """Return the numbers that the set-aside parts skip."""
-    before, _ = part_paths(path)
-    numbers = {int(part.stem) for part in before}
-    absent = set(range(1, max(numbers, default=0) + 1)) - numbers
-    return [f"{number:06}.jsonl" for number in sorted(absent)]
 
 
 def _media_of(value: Any) -> Iterator[tuple[str, str]]:

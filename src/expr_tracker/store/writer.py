@@ -28,12 +28,14 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.store.backlog import Backlog, Item, whole_part
-from expr_tracker.store.index import StreamIndex, save_index
+from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_finite, encode_line
 from expr_tracker.store.live_file import LiveFile
 from expr_tracker.store.pace import SLOW_SECONDS, Pace
-from expr_tracker.store.place import prepare, read_on
+from expr_tracker.store.parts import PartNotes, size_of_parts
+from expr_tracker.store.place import prepare, read_on, say_lost
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import save_index
 from expr_tracker.store.thread_locks import are_free, release_all
 from expr_tracker.store.troubles import Troubles
 
@@ -99,7 +101,9 @@ class LineWriter:
         self._write = write
         self._is_indexed = subject != "other"
         self.index: StreamIndex = prepare(path, notices, is_indexed=self._is_indexed)
+        self._notices = notices
         self._file = LiveFile(path, options, notices=notices, write=write)
+        self._parts = PartNotes(path, self.index, self._file.start)
         self._line_bytes_max = options.max_record_bytes or (1 << 62)
         self._rotates = options.max_file_bytes is not None
         self._pace = Pace(options, clock.monotonic())
@@ -388,7 +392,8 @@ class LineWriter:
         room = _BATCH_BYTES_MAX
         if self._file.limit is not None:
             end = self.index.size
-            self._file.rotate_before(len(self._backlog.items[0][0]), end)
+            self._file.rotate_before(len(self._backlog.items[0][0]), end, self.index.parts)
+            self._parts.catch_up(self.index, self._file.start)
             room = min(room, self._file.limit - (end - self._file.start))
         batch = self._backlog.first(room)
         flusher = threading.get_ident()
@@ -439,6 +444,8 @@ class LineWriter:
         """Put the file back where someone removed it, and notice where someone changed it."""
         with self._io:
             try:
+                # Thousands of parts take milliseconds to look at: not while `log` waits.
+                are_parts_in_place = self._are_parts_in_place()
                 with self._lock:
                     copy = self._file.begin_copy(self.index.size)
                 if copy is not None:
@@ -447,7 +454,9 @@ class LineWriter:
                     if self._is_closed or self._flusher is not None:
                         return
                     self._settle()
-                    self._look_at_place()
+                    self._look_at_place(
+                        are_parts_in_place=are_parts_in_place or self._are_parts_in_place()
+                    )
                     self._checked_size = self.index.size
                     if not self._is_stale:
                         return
@@ -458,20 +467,28 @@ class LineWriter:
             finally:
                 self._file.drop_copy()
 
-    def _look_at_place(self) -> None:
+    def _are_parts_in_place(self) -> bool:
+        start = self._file.start
+        return start == 0 or size_of_parts(self.path) == start
+
+    def _look_at_place(self, *, are_parts_in_place: bool) -> None:
         if self._file.is_in_place():
             more = self._file.end() - self.index.size
-            if more == 0:
+            if more == 0 and are_parts_in_place:
                 return
-            self._troubles.count_change(more)
+            if more:
+                self._troubles.count_change(more)
         else:
             self._file.put_back(self._checked_size)
             self._troubles.say_put_back()
+        if not are_parts_in_place:
+            say_lost(self.path, self.index.parts, self._notices)
         self._is_stale = True
         with LineFile(self.path) as file:
             self._file.start = file.live_start
             self.index = self.index.without_zones(file.size)
             torn = file.torn_bytes
+        self._parts.begin_anew(self.index, self._file.start)
         if torn:
             self._cut_back(self.index.size)
 
@@ -485,6 +502,8 @@ class LineWriter:
                 return
             self._settle()
             read_on(self.path, index, is_indexed=self._is_indexed)
+            index.parts = self.index.parts
+            self._parts.begin_anew(index, self._file.start)
             self.index = index
             self._is_stale = False
 
@@ -518,6 +537,7 @@ class LineWriter:
             if self._is_closed or self._is_stale or not self._is_indexed:
                 return
             index = self.index.copy()
+            index.live_size = index.size - self._file.start
         try:
             with LineFile(self.path) as file:
                 if file.size >= index.size:

@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expr_tracker.store import index as index_module
+from expr_tracker.store import sidecar as sidecar_module
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
-from expr_tracker.store.index import Attempt, StreamIndex, load_index, save_index
+from expr_tracker.store.index import Attempt, StreamIndex
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import load_index, save_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,7 +239,7 @@ def sampled(tmp_path: Path) -> Path:
 def loaded_blocks(path: Path) -> StreamIndex:
     """Return the loaded index, blocks of two lines where it had to be scanned anew."""
     with LineFile(path) as file, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index_module, "StreamIndex", _Fresh)
+        patch.setattr(sidecar_module, "StreamIndex", _Fresh)
         return load_index(file)
 
 
@@ -443,7 +445,7 @@ def test_without_zones_every_row_is_in_a_block_of_any_question(
 def test_a_file_without_a_sidecar_is_scanned_once_and_then_only_what_was_appended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "_REMEMBERED_BYTES_MIN", 0)
+    monkeypatch.setattr(sidecar_module, "_REMEMBERED_BYTES_MIN", 0)
     scanned = 0
     scan_line = StreamIndex._scan_line
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.expr_tracker.store.conftest import Desk
 
+    from expr_tracker.store.parts import Part
+
 LINE = len(encode_line({"_step": 0, "t": "x"}))
 
 
@@ -160,7 +162,7 @@ def test_a_part_that_cannot_be_set_aside_grows_on_with_one_warning(
 ) -> None:
     desk = make(max_file_bytes=2 * LINE)
 
-    def refuse(path: Path) -> int:
+    def refuse(path: Path, known: list[Part]) -> int:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(live_file, "set_part_aside", refuse)
