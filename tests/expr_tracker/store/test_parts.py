@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expr_tracker.store import live_file
 from expr_tracker.store.files import parts_of, sidecar_of
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.parts import (
@@ -24,6 +23,7 @@ from expr_tracker.store.parts import (
     next_number,
     part_name,
 )
+from expr_tracker.store.place import set_part_aside
 from expr_tracker.store.reader import part_paths, whole_rows
 from expr_tracker.store.sidecar import parts_said
 
@@ -141,12 +141,12 @@ def test_parts_that_the_sidecar_does_not_know_yet_are_no_loss(
 
 
 def test_a_death_between_the_renaming_and_the_new_file_is_no_loss(
-    make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., Desk],
 ) -> None:
     desk = make(max_file_bytes=2 * LINE)
     desk.put(*range(4))
     desk.writer.save_index({})
-    live_file.set_part_aside(desk.path, [])
+    set_part_aside(desk.path, [])
     desk.path.unlink()
     assert lost_of(desk.path) == []
 
