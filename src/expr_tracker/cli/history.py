@@ -118,7 +118,7 @@ def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[s
             "from_step": attempt.from_step,
             "started": attempt.time,
             "pid": attempt.pid,
-            "status": attempt.status or "unknown",
+            "status": attempt.status,
             "ended": attempt.end_time,
         }
         for attempt in list_attempts(run, stream, rank)

@@ -166,7 +166,7 @@ def _newest_value(producer: Producer, source: Source, metric: str) -> Any:
     pinned = summary.get("_pinned")
     is_pinned = isinstance(pinned, list) and metric in pinned
     # A killed attempt logged more than it had time to sum up: only an end vouches for the rest.
-    is_final = source.index.attempts[-1].status is not None
+    is_final = source.index.attempts[-1].is_final
     if metric in summary and (is_pinned or is_final):
         return summary[metric]
     points = newest_points(source, metric, 1)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.progress import Progress, size_bytes
 from expr_tracker.history.retrieval import rows_by_step
@@ -26,12 +27,14 @@ from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import path_within, sidecar_of
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.lock import is_locked
 from expr_tracker.store.sidecar import tail_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from expr_tracker.store.index import Attempt
     from expr_tracker.store.parts import LostPart
 
 __all__ = ["AttemptReport", "RunReport", "StreamReport", "compare", "verify"]
@@ -56,6 +59,7 @@ class AttemptReport:
     number: int
     from_step: int | None
     status: str | None
+    """How it ended, in the words of `list_attempts`."""
     rows: int = 0
     steps: int = 0
     min_step: int | None = None
@@ -258,8 +262,13 @@ def _line(row: Row) -> bytes:
 
 def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
     report = StreamReport(producer.key.stream, producer.key.rank, producer.path)
+    # Asked before the file is opened: a writer that ends in between is running, not lost.
+    was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
-        _count(source, report, progress)
+        scanned = _count(source, report, progress)
+        told = told_attempts(producer, source, was_live=was_live, attempts=scanned)
+        for attempt, each in zip(told, report.attempts, strict=True):
+            each.status = attempt.status
         _hash(source, report, progress)
         report.torn_bytes = source.torn_bytes
         report.has_open_row = source.open_row is not None
@@ -268,8 +277,8 @@ def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
     return report
 
 
-def _count(source: Source, report: StreamReport, progress: Progress) -> None:
-    """Count rows by attempt and number the damaged lines."""
+def _count(source: Source, report: StreamReport, progress: Progress) -> list[Attempt]:
+    """Count rows by attempt and number the damaged lines; return the attempts as lines say them."""
     scanned = StreamIndex()
     assert source.file is not None
     scanned.scan(source.file)
@@ -308,6 +317,7 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> None:
             )
         )
     _check_media(source.path.parent, media, report)
+    return scanned.attempts
 
 
 def _new_numbers(piece: bytes, at: int, offsets: set[int]) -> list[int]:

@@ -29,7 +29,7 @@ from expr_tracker.store.files import RunFiles, StreamKey, check_stream
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
-from expr_tracker.store.markers import begin_marker
+from expr_tracker.store.markers import REWOUND, begin_marker, end_marker
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from expr_tracker.notices import Notices
     from expr_tracker.row import Row
 
-__all__ = ["mark_attempt", "open_beside", "open_stream"]
+__all__ = ["mark_rewind", "open_beside", "open_stream"]
 
 #: Streams tried with ET_STREAM_IN_USE=new: more writers of one run at once are a mistake.
 _SIBLINGS_MAX: Final = 1_000
@@ -165,7 +165,7 @@ def _identity(files: RunFiles, place: Place) -> Row:
 
 
 def _was_killed(writer: LineWriter) -> bool:
-    return writer.index.attempts[-1].status is None
+    return not writer.index.attempts[-1].is_final
 
 
 def _continue_from(stream: OpenStream) -> None:
@@ -226,11 +226,21 @@ def _begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, clo
             index.attempt_max_step = options.resume_step - 1
         return 1
     number = index.attempts[-1].number + 1
-    mark_attempt(writer, number, options.resume_step, clock=clock)
+    _mark_attempt(writer, number, options.resume_step, clock=clock)
     return number
 
 
-def mark_attempt(writer: LineWriter, number: int, from_step: int | None, *, clock: Clock) -> None:
+def _mark_attempt(writer: LineWriter, number: int, from_step: int | None, *, clock: Clock) -> None:
     """Append the marker of a new attempt; the writer's lock is held."""
     marker = begin_marker(number, from_step, time=clock.wall(), pid=os.getpid())
     writer.append_line(encode_line(marker), marker=marker)
+
+
+def mark_rewind(writer: LineWriter, number: int, from_step: int, *, clock: Clock) -> None:
+    """Append the end of the attempt before ``number``, and the marker of ``number`` itself.
+
+    The writer's lock is held.
+    """
+    end = end_marker(number - 1, REWOUND, time=clock.wall())
+    writer.append_line(encode_line(end), marker=end)
+    _mark_attempt(writer, number, from_step, clock=clock)

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.store.lines import decode_line, encode_finite
-from expr_tracker.store.markers import Beginning, End, read_marker
+from expr_tracker.store.markers import REWOUND, Beginning, End, read_marker
 from expr_tracker.store.parts import Part
 
 if TYPE_CHECKING:
@@ -75,6 +75,11 @@ class Attempt:
     """How it ended; ``None`` while it runs, or when its process was lost."""
     end_time: float | None = None
     """When it ended (Unix seconds)."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it ended with its process: who rewinds goes on, or was lost on the way."""
+        return self.status is not None and self.status != REWOUND
 
 
 @dataclass(frozen=True)
@@ -187,8 +192,12 @@ class StreamIndex:
                 self.attempt_max_step = said.from_step - 1
                 self.has_repeats = True
         elif isinstance(said, End):
-            newest = self.attempts[-1]
-            self.attempts[-1] = replace(newest, status=said.status, end_time=said.time)
+            # By its number: after an exception it may be written again behind the next beginning.
+            for i in range(len(self.attempts) - 1, -1, -1):
+                attempt = self.attempts[i]
+                if attempt.number == said.number:
+                    self.attempts[i] = replace(attempt, status=said.status, end_time=said.time)
+                    break
 
     def _close_block(self) -> None:
         # Interrupted behind the append, the block is closed again later: the second one covers

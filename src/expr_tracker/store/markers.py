@@ -6,12 +6,23 @@ The only code that builds or reads their members; `lines` specifies them beside 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
 
-__all__ = ["Beginning", "End", "begin_marker", "end_marker", "is_marker", "read_marker"]
+__all__ = [
+    "REWOUND",
+    "Beginning",
+    "End",
+    "begin_marker",
+    "end_marker",
+    "is_marker",
+    "read_marker",
+]
+
+#: The status of an attempt that its own process left for the next one; no run ends with it.
+REWOUND: Final = "rewound"
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,8 @@ def test_a_run_is_what_its_worst_stream_is(
 
 def test_only_the_newest_attempt_counts(tmp_path: Path) -> None:
     marker = {"_attempt": 2, "_time": 1.0}
-    make(tmp_path, [*rows_to(2), {**END, "_status": "failed"}, marker, *rows_to(3)])
+    end = {**END, "_attempt_end": 2}
+    make(tmp_path, [*rows_to(2), {**END, "_status": "failed"}, marker, *rows_to(3)], end=end)
     assert status_of(tmp_path) == "succeeded"
     make(tmp_path, [*rows_to(2), END, marker, *rows_to(3)], end=None)
     assert status_of(tmp_path) == "lost"

@@ -126,7 +126,9 @@ def test_rewinding_a_live_run_begins_an_attempt_at_the_step(make: Make) -> None:
     run.finish(quiet=True)
     markers = [row for row in rows(run) if "_attempt" in row]
     assert [(m["_attempt"], m["_from_step"]) for m in markers] == [(2, 3), (3, 0)]
-    assert [row["_attempt_end"] for row in rows(run) if "_attempt_end" in row] == [3]
+    ends = [(row["_attempt_end"], row["_status"]) for row in rows(run) if "_attempt_end" in row]
+    assert ends == [(1, "rewound"), (2, "rewound"), (3, "succeeded")]
+    assert all(row["_time"] > 0 for row in rows(run) if "_attempt_end" in row)
     assert {row["_step"]: row["y"] for row in read_history(run.dir, -1)} == {0: 300}
     for bad in ("3", 2.5, 2**63):
         with pytest.raises((StepError, RunFinishedError)):
