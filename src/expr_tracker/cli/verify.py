@@ -68,6 +68,8 @@ def _lines(stream: StreamReport) -> list[str]:
         for attempt in stream.attempts:
             begins = "" if attempt.from_step is None else f", from step {attempt.from_step}"
             rows = f"{attempt.rows} rows{begins}"
+            if attempt.clock_back:
+                rows += f", its clock {attempt.clock_back:.0f} s back"
             lines.append(f"    attempt {attempt.number}: {rows}, {attempt.status}")
     if stream.has_open_row:
         lines.append("    the open row of a process that died is counted (from its journal)")

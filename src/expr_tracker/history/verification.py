@@ -60,6 +60,8 @@ class AttemptReport:
     from_step: int | None
     status: str | None
     """How it ended, in the words of `list_attempts`."""
+    clock_back: float | None = None
+    """By how many seconds its clock was behind the newest time before it, beyond an hour."""
     rows: int = 0
     steps: int = 0
     min_step: int | None = None
@@ -310,6 +312,7 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> list[Att
                 number=attempt.number,
                 from_step=attempt.from_step,
                 status=attempt.status,
+                clock_back=attempt.clock_back,
                 rows=len(mine),
                 steps=len(set(mine)),
                 min_step=min(mine, default=None),

@@ -87,7 +87,7 @@ def open_stream(
             is_older or options.resume_step is not None or _was_killed(writer)
         )
         with lock:
-            attempt = _begin_attempt(files, writer, options, clock=clock)
+            attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
         encoder = RowEncoder(partial(warn_of_value, notices), files.media)
         stream = OpenStream(
             place=place,
@@ -131,7 +131,7 @@ def open_beside(stream: OpenStream, name: str) -> OpenStream:
         lock = threading.RLock()
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
         with lock:
-            attempt = _begin_attempt(files, writer, options, clock=clock)
+            attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
         encoder = RowEncoder(lambda _key, _text: None)
         second = replace(
             stream,
@@ -212,11 +212,20 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
     raise AssertionError("the loop returns or raises")
 
 
-def _begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, clock: Clock) -> int:
+def _begin_attempt(
+    files: RunFiles, writer: LineWriter, options: Options, *, clock: Clock, notices: Notices
+) -> int:
     """Commit the journal, mark the attempt, and return its number."""
     index = writer.index
+    clock_back = 0.0
     if index.last_time is not None:
-        clock.hold(index.last_time)
+        clock_back = clock.hold(index.last_time)
+        if clock_back:
+            notices.say(
+                f"The clock is {clock_back:.0f} s behind the newest row of {files.metrics}: it was "
+                "wrong then or is wrong now. Rows carry the time that it shows, and the attempt "
+                "says so."
+            )
     journal = read_journal(files.journal, index.size)
     if journal is not None:
         writer.append_row(journal, journal["_step"], False)  # noqa: FBT003 - as in the recorder
@@ -226,13 +235,22 @@ def _begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, clo
             index.attempt_max_step = options.resume_step - 1
         return 1
     number = index.attempts[-1].number + 1
-    _mark_attempt(writer, number, options.resume_step, clock=clock)
+    _mark_attempt(writer, number, options.resume_step, clock=clock, clock_back=clock_back)
     return number
 
 
-def _mark_attempt(writer: LineWriter, number: int, from_step: int | None, *, clock: Clock) -> None:
+def _mark_attempt(
+    writer: LineWriter,
+    number: int,
+    from_step: int | None,
+    *,
+    clock: Clock,
+    clock_back: float = 0.0,
+) -> None:
     """Append the marker of a new attempt; the writer's lock is held."""
-    marker = begin_marker(number, from_step, time=clock.wall(), pid=os.getpid())
+    marker = begin_marker(
+        number, from_step, time=clock.wall(), pid=os.getpid(), clock_back=clock_back
+    )
     writer.append_line(encode_line(marker), marker=marker)
 
 

@@ -14,7 +14,8 @@ Sidecar, schema 5::
      "tail": CRC32_OF_THE_LAST_64_BYTES, "block_lines": LINES_OF_A_BLOCK,
      "open_block": [LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP],
      "index": [[LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP], ...],
-     "attempts": [[NUMBER, FROM_STEP, OFFSET, TIME, PID, STATUS, END_TIME], ...],
+     "attempts": [[NUMBER, FROM_STEP, OFFSET, TIME, PID, STATUS, END_TIME,
+                   CLOCK_BACK_SECONDS], ...],
      "parts": [[NUMBER, BYTES, COVERED_BYTES, LINES, ROWS, LOWEST_STEP, HIGHEST_STEP], ...],
      "live_size": BYTES_OF_THE_LIVE_FILE,
      "check": CRC32_OF_THE_MEMBERS_ABOVE, "run": {...}}
@@ -75,6 +76,8 @@ class Attempt:
     """How it ended; ``None`` while it runs, or when its process was lost."""
     end_time: float | None = None
     """When it ended (Unix seconds)."""
+    clock_back: float | None = None
+    """By how many seconds its clock was behind the newest time before it, beyond an hour."""
 
     @property
     def is_final(self) -> bool:
@@ -185,7 +188,14 @@ class StreamIndex:
     def _take_marker(self, marker: Row, offset: int) -> None:
         said = read_marker(marker)
         if isinstance(said, Beginning):
-            begun = Attempt(said.number, said.from_step, offset, said.time, said.pid)
+            begun = Attempt(
+                said.number,
+                said.from_step,
+                offset,
+                said.time,
+                said.pid,
+                clock_back=said.clock_back,
+            )
             if self.attempts[-1] != begun:  # else noted again: an exception came before its size
                 self.attempts.append(begun)
             if said.from_step is not None:
