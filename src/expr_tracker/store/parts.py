@@ -1,7 +1,7 @@
 """The set-aside parts of a line file: what is known of each, and which of them are gone.
 
 A part never changes once it was set aside, so its number and size are facts. The writer keeps them
-with the index (`StreamIndex.parts`), and the sidecar holds them for every reader. What a sidecar
+with the index (`expr_tracker.store.index.StreamIndex.parts`), and the sidecar holds them for every reader. What a sidecar
 says of a part is believed; what it does not say is no proof, for it may be older than the parts:
 those it does not name are told by a gap in their numbers only. Numbers begin at 1 and are given
 once, also where the last part is gone.
@@ -20,17 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from expr_tracker.store.index import StreamIndex
-
 __all__ = [
     "LostPart",
     "Part",
-    "PartNotes",
     "lost_parts",
     "lost_parts_text",
     "next_number",
     "part_name",
     "parts_as_found",
+    "parts_beside",
     "size_of_parts",
 ]
 
@@ -93,62 +91,7 @@ def _of(part: Part | None, verb: str) -> str:
     return f", {verb} {text}"
 
 
-class PartNotes:
-    """Notes in a writer's index what it sets aside.
-
-    Args:
-        path: the line file.
-        index: what is known when the file is opened.
-        start: where the live file begins.
-    """
-
-    def __init__(self, path: Path, index: StreamIndex, start: int) -> None:
-        self._path = path
-        self._start = start
-        self._lines, self._rows = _counts(index.parts)
-        if index.size > 0 and index.lines == 0:  # a file without an index
-            self._lines = self._rows = None
-
-    def catch_up(self, index: StreamIndex, start: int) -> None:
-        """Note the part that ends where the live file now begins, unless it is noted.
-
-        An exception from a signal handler may fall anywhere: the next call then makes it good.
-        """
-        if start == self._start:
-            return
-        new = _unknown(self._path, index.parts)
-        is_exact = index.size == start and len(new) == 1 and new[0].size == start - self._start
-        for part in new:
-            index.note_part(
-                part,
-                lines=self._lines if is_exact else None,
-                rows=self._rows if is_exact else None,
-            )
-        self._lines = self._rows = None
-        if index.size == start:
-            self._lines, self._rows = index.lines, index.rows
-        self._start = start
-
-    def begin_anew(self, index: StreamIndex, start: int) -> None:
-        """Take in that another program changed the file; ``index`` has not counted it yet."""
-        self._lines = self._rows = None
-        index.parts = parts_as_found(self._path, index.parts)
-        self._start = start
-
-
-def _counts(parts: Sequence[Part]) -> tuple[int | None, int | None]:
-    """Return the lines and rows of the parts that are whole; ``None`` if one was not counted."""
-    lines = rows = 0
-    for part in parts:
-        if part.covered and (part.covered != part.size or part.lines is None or part.rows is None):
-            return None, None
-        if part.covered:
-            lines += part.lines or 0
-            rows += part.rows or 0
-    return lines, rows
-
-
-def _unknown(path: Path, known: Sequence[Part]) -> list[Part]:
+def parts_beside(path: Path, known: Sequence[Part]) -> list[Part]:
     """Return the parts that are there and not among the known ones."""
     numbers = {part.number for part in known}
     before, _ = part_paths(path)
@@ -183,7 +126,7 @@ def size_of_parts(path: Path) -> int:
 
 def parts_as_found(path: Path, known: Sequence[Part]) -> list[Part]:
     """Return the parts of ``path`` as a reading of today covers them: the known and the new ones."""
-    found = {part.number: part for part in [*known, *_unknown(path, known)]}
+    found = {part.number: part for part in [*known, *parts_beside(path, known)]}
     before, _ = part_paths(path)
     sizes = {int(part.stem): _size_of(part) or 0 for part in before}
     return [

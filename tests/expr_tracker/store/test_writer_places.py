@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from expr_tracker.store import live_file
 from expr_tracker.store import place as place_module
-from expr_tracker.store import writer as writer_module
+from expr_tracker.store import place_watch as place_watch_module
 from expr_tracker.store.files import parts_of, sidecar_of, torn_of
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line, encode_line
@@ -329,7 +329,7 @@ class HeldReading:
             self.is_in.set()
             assert self.may_go.wait(30)
 
-        monkeypatch.setattr(writer_module, "read_on", held)
+        monkeypatch.setattr(place_watch_module, "read_on", held)
 
     def check(self, desk: Desk) -> threading.Thread:
         """Let another thread check the place; return it once it reads."""
@@ -555,7 +555,7 @@ def test_a_file_that_cannot_be_read_again_raises_nowhere(
         def __init__(self, path: Path) -> None:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr(writer_module, "LineFile", NoDescriptor)
+    monkeypatch.setattr(place_watch_module, "LineFile", NoDescriptor)
     monkeypatch.setattr(place_module, "LineFile", NoDescriptor)
     desk.path.unlink()
     desk.put(1)
