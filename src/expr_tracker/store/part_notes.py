@@ -34,21 +34,20 @@ class PartNotes:
     def catch_up(self, index: StreamIndex, start: int) -> None:
         """Note the part that ends where the live file now begins, unless it is noted.
 
-        An exception from a signal handler may fall anywhere: the next call then makes it good.
+        It is called before anything is written behind that part. An exception from a signal handler
+        may fall anywhere: the next call then makes it good.
         """
         if start == self._start:
             return
         new = parts_beside(self._path, index.parts)
-        is_exact = index.size == start and len(new) == 1 and new[0].size == start - self._start
+        is_exact = len(new) == 1 and new[0].size == start - self._start
         for part in new:
             index.note_part(
                 part,
                 lines=self._lines if is_exact else None,
                 rows=self._rows if is_exact else None,
             )
-        self._lines = self._rows = None
-        if index.size == start:
-            self._lines, self._rows = index.lines, index.rows
+        self._lines, self._rows = index.lines, index.rows
         self._start = start
 
     def begin_anew(self, index: StreamIndex, start: int) -> None:

@@ -17,7 +17,9 @@ from expr_tracker.cli import trace as trace_command
 from expr_tracker.cli import verify as verify_command
 from expr_tracker.console import read_console
 from expr_tracker.history import compare, export, follow, list_attempts, read_history, verify
+from expr_tracker.history.answer import answer
 from expr_tracker.history.location import producers_of
+from expr_tracker.history.question import ask
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import overview_of
 from expr_tracker.notices import Notices
@@ -167,11 +169,14 @@ def test_a_live_reader_reads_what_is_left_and_says_it_once(
 ) -> None:
     path = tmp_path / "metrics.jsonl"
     writer = writer_of(path)
+    writer.index._block_lines = 1
     put(writer, range(9))
     (parts_of(path) / "000002.jsonl").unlink()
     with Source.live(path, LiveSnapshot(writer.index.copy(), [], None)) as source:
         rows = source.rows(0, source.size)
+        chosen = answer(source, ask(-1, step_range=(6, 8)))
         source.report()
+    assert [row["_step"] for row in chosen] == [6, 7]
     assert [row["_step"] for row in rows] == [0, 1, 4, 5, 6, 7, 8]
     assert [WORD in record.getMessage() for record in caplog.records] == [True]
     writer.close({})
