@@ -205,7 +205,8 @@ class StreamIndex:
             # By its number: after an exception it may be written again behind the next beginning.
             for i in range(len(self.attempts) - 1, -1, -1):
                 attempt = self.attempts[i]
-                if attempt.number == said.number:
+                # A higher number than any: its beginning was in a part that is lost.
+                if attempt.number <= said.number:
                     self.attempts[i] = replace(attempt, status=said.status, end_time=said.time)
                     break
 

@@ -422,8 +422,14 @@ def test_an_end_is_that_of_its_number_wherever_it_stands() -> None:
     index.note_row(0, 10)
     index.note_marker(begin_marker(2, 0, time=1.0, pid=7), 10)
     index.note_marker(end_marker(1, "rewound", time=2.0), 10)
-    index.note_marker(end_marker(9, "failed", time=3.0), 10)
     assert [(each.number, each.status) for each in index.attempts] == [(1, "rewound"), (2, None)]
+
+
+def test_an_end_whose_beginning_is_lost_is_that_of_the_newest() -> None:
+    index = StreamIndex()
+    index.note_row(0, 10)
+    index.note_marker(end_marker(2, "failed", time=3.0), 10)
+    assert [each.status for each in index.attempts] == ["failed"]
 
 
 def test_an_attempt_takes_few_bytes_of_the_sidecar_and_comes_back_whole() -> None:
