@@ -60,13 +60,16 @@ class Options:
     max_buffer_seconds: float | None = 5.0
     """Buffered: the longest a row waits for the file, in seconds."""
     max_pending_records: int | None = 100_000
-    """Rows kept in memory while the file cannot be written; beyond it the oldest are dropped."""
+    """Rows kept in memory while the file cannot be written; beyond it the oldest are dropped.
+    While it can, nothing is: the call that reaches the limit writes what waits."""
     max_pending_bytes: int | None = 64 * _MIB
-    """The same limit in bytes."""
+    """The same limit in bytes. A single row that is larger is written at once, or stays as the only
+    one that waits: what is too large to store is for ``max_record_bytes`` to say."""
     max_record_bytes: int | None = 8 * _MIB
     """The longest line; a longer row is refused and counted."""
     max_file_bytes: int | None = None
-    """Rotation: the live file's size at which it is set aside as a numbered part; off by default."""
+    """Rotation: the live file's size at which it is set aside as a numbered part; off by default.
+    Whoever reads the run is told when a part is gone."""
 
     cache_bytes: int | None = 0
     """Kept for programs that set it: the file is the cache, nothing else is held."""

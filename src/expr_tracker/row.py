@@ -52,6 +52,7 @@ RESERVED_NAMES = frozenset(
         "_nonfinite",
         "_attempt",
         "_attempt_end",
+        "_clock_back",
         "_from_step",
         "_status",
         "_stream",

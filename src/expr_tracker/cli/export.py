@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.history import stream_name
-from expr_tracker.cli.parameters import Rank
+from expr_tracker.cli.parameters import Attempt, Rank
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 
@@ -39,18 +39,30 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
     "--rank", type=Rank(), help="One rank; all if left out.",
     shell_complete=candidates.ranks,
 )  # fmt: skip
+@click.option(
+    "--attempt", type=Attempt(), help="One attempt alone, or all beside each other.",
+    shell_complete=candidates.attempts,
+)  # fmt: skip
 @reported()
 def command(
-    *, run: str, output: str | None, form: str | None, stream: str, rank: int | None
+    *,
+    run: str,
+    output: str | None,
+    form: str | None,
+    stream: str,
+    rank: int | None,
+    attempt: int | Literal["all"] | None,
 ) -> None:
     """Write everything that a run logged to one file.
 
     One line per step and stream; several streams are told apart by the columns _stream and _rank.
+    Rows that a later attempt replaced are left out; --attempt all has them too, with _attempt.
 
     \b
     et export runs/llm/sft-1 --format csv
     et export runs/llm/sft-1 -o sft-1.parquet
     et export runs/llm/sft-1 -o data.csv --stream data
+    et export runs/llm/sft-1 -o first.csv --attempt 1
     """  # noqa: D301 - click reads the control character
     from expr_tracker.history.exports import Format, export
 
@@ -64,7 +76,9 @@ def command(
     chosen: Any = form
     wanted = stream_name(stream)
     with progress_bar("Exporting") as progress:
-        report = export(run, output, chosen, stream=wanted, rank=rank, progress=progress)
+        report = export(
+            run, output, chosen, stream=wanted, rank=rank, attempt=attempt, progress=progress
+        )
     streams = ", ".join(report.streams)
     say(f"{report.rows} rows of {streams} written to {report.path}")
 

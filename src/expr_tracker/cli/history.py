@@ -112,17 +112,22 @@ def command(  # noqa: PLR0913 - one argument an option
 def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
     from expr_tracker.history import list_attempts
 
-    return [
+    attempts = list_attempts(run, stream, rank)
+    rows: list[dict[str, Any]] = [
         {
             "attempt": attempt.number,
             "from_step": attempt.from_step,
             "started": attempt.time,
             "pid": attempt.pid,
-            "status": attempt.status or "unknown",
+            "status": attempt.status,
             "ended": attempt.end_time,
         }
-        for attempt in list_attempts(run, stream, rank)
+        for attempt in attempts
     ]
+    if any(attempt.clock_back for attempt in attempts):
+        for row, attempt in zip(rows, attempts, strict=True):
+            row["clock_back"] = attempt.clock_back
+    return rows
 
 
 def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ()) -> None:

@@ -67,8 +67,10 @@ def _lines(stream: StreamReport) -> list[str]:
     if len(stream.attempts) > 1:
         for attempt in stream.attempts:
             begins = "" if attempt.from_step is None else f", from step {attempt.from_step}"
-            ended = attempt.status or "no end"
-            lines.append(f"    attempt {attempt.number}: {attempt.rows} rows{begins}, {ended}")
+            rows = f"{attempt.rows} rows{begins}"
+            if attempt.clock_back:
+                rows += f", its clock {attempt.clock_back:.0f} s back"
+            lines.append(f"    attempt {attempt.number}: {rows}, {attempt.status}")
     if stream.has_open_row:
         lines.append("    the open row of a process that died is counted (from its journal)")
     if stream.media:

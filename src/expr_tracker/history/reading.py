@@ -186,8 +186,8 @@ def list_attempts(
 ) -> list[Attempt]:
     """Return the attempts of one stream, in the order they were made.
 
-    One without an end of its own is ``running``, ``rewound`` (by ``et.rewind``) or ``lost``;
-    ``None`` for a first attempt whose process is not known. The first began with its first row.
+    One without an end of its own is ``running`` while its process holds the stream, else ``lost``.
+    The first began with its first row.
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
@@ -196,4 +196,5 @@ def list_attempts(
     # Asked before the file is opened: a writer that ends in between is running, not lost.
     was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
+        source.report_lost()
         return told_attempts(producer, source, was_live=was_live)

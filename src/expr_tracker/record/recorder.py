@@ -410,7 +410,8 @@ class Recorder:
                     try:
                         row = self._row_without_step()
                     except StepError:
-                        self._notices.count("dropped", "span metrics behind the highest step")
+                        kind = "span metrics behind the highest step"
+                        self._notices.count("dropped", kind, subject="values")
                         return STEP_MAX
                 kept = row.add_duration(path, duration_ms)
                 self._open = row

@@ -28,8 +28,10 @@ def raise_backward(wanted: int, limit: int) -> NoReturn:
 
 def drop_backward(wanted: int, values: Row, *, limit: int, notices: Notices) -> None:
     """Count values at a step below the newest one under ``step_policy="monotonic"``."""
+    notices.count_row_of_values()
     for name in values or ("(empty rows)",):
-        notices.count("dropped", f"values of {name} below the newest step")
+        kind = f"values of {name} below the newest step"
+        notices.count("dropped", kind, subject="values")
         notices.once(
             ("backward", name),
             f"{name!r} at step {wanted} was dropped: the newest step is {limit} and "

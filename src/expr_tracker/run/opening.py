@@ -29,7 +29,7 @@ from expr_tracker.store.files import RunFiles, StreamKey, check_stream
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
-from expr_tracker.store.markers import begin_marker
+from expr_tracker.store.markers import REWOUND, begin_marker, end_marker
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from expr_tracker.notices import Notices
     from expr_tracker.row import Row
 
-__all__ = ["mark_attempt", "open_beside", "open_stream"]
+__all__ = ["mark_rewind", "open_beside", "open_stream"]
 
 #: Streams tried with ET_STREAM_IN_USE=new: more writers of one run at once are a mistake.
 _SIBLINGS_MAX: Final = 1_000
@@ -87,7 +87,7 @@ def open_stream(
             is_older or options.resume_step is not None or _was_killed(writer)
         )
         with lock:
-            attempt = _begin_attempt(files, writer, options, clock=clock)
+            attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
         encoder = RowEncoder(partial(warn_of_value, notices), files.media)
         stream = OpenStream(
             place=place,
@@ -131,7 +131,7 @@ def open_beside(stream: OpenStream, name: str) -> OpenStream:
         lock = threading.RLock()
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
         with lock:
-            attempt = _begin_attempt(files, writer, options, clock=clock)
+            attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
         encoder = RowEncoder(lambda _key, _text: None)
         second = replace(
             stream,
@@ -165,7 +165,7 @@ def _identity(files: RunFiles, place: Place) -> Row:
 
 
 def _was_killed(writer: LineWriter) -> bool:
-    return writer.index.attempts[-1].status is None
+    return not writer.index.attempts[-1].is_final
 
 
 def _continue_from(stream: OpenStream) -> None:
@@ -212,11 +212,20 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
     raise AssertionError("the loop returns or raises")
 
 
-def _begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, clock: Clock) -> int:
+def _begin_attempt(
+    files: RunFiles, writer: LineWriter, options: Options, *, clock: Clock, notices: Notices
+) -> int:
     """Commit the journal, mark the attempt, and return its number."""
     index = writer.index
+    clock_back = 0.0
     if index.last_time is not None:
-        clock.hold(index.last_time)
+        clock_back = clock.hold(index.last_time)
+        if clock_back:
+            notices.say(
+                f"The clock is {clock_back:.0f} s behind the newest row of {files.metrics}: it was "
+                "wrong then or is wrong now. Rows carry the time that it shows, and the attempt "
+                "says so."
+            )
     journal = read_journal(files.journal, index.size)
     if journal is not None:
         writer.append_row(journal, journal["_step"], False)  # noqa: FBT003 - as in the recorder
@@ -226,11 +235,30 @@ def _begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, clo
             index.attempt_max_step = options.resume_step - 1
         return 1
     number = index.attempts[-1].number + 1
-    mark_attempt(writer, number, options.resume_step, clock=clock)
+    _mark_attempt(writer, number, options.resume_step, clock=clock, clock_back=clock_back)
     return number
 
 
-def mark_attempt(writer: LineWriter, number: int, from_step: int | None, *, clock: Clock) -> None:
+def _mark_attempt(
+    writer: LineWriter,
+    number: int,
+    from_step: int | None,
+    *,
+    clock: Clock,
+    clock_back: float = 0.0,
+) -> None:
     """Append the marker of a new attempt; the writer's lock is held."""
-    marker = begin_marker(number, from_step, time=clock.wall(), pid=os.getpid())
+    marker = begin_marker(
+        number, from_step, time=clock.wall(), pid=os.getpid(), clock_back=clock_back
+    )
     writer.append_line(encode_line(marker), marker=marker)
+
+
+def mark_rewind(writer: LineWriter, number: int, from_step: int, *, clock: Clock) -> None:
+    """Append the end of the attempt before ``number``, and the marker of ``number`` itself.
+
+    The writer's lock is held.
+    """
+    end = end_marker(number - 1, REWOUND, time=clock.wall())
+    writer.append_line(encode_line(end), marker=end)
+    _mark_attempt(writer, number, from_step, clock=clock)

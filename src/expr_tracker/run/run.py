@@ -17,7 +17,7 @@ from expr_tracker.record.keeper import Keeper
 from expr_tracker.row import Row, step_from
 from expr_tracker.run.closing import Closing, give_up
 from expr_tracker.run.late import span_class
-from expr_tracker.run.opening import mark_attempt, open_stream
+from expr_tracker.run.opening import mark_rewind, open_stream
 from expr_tracker.run.parts import RunParts
 from expr_tracker.run.report import info
 from expr_tracker.run.stream import warn_of_value
@@ -315,7 +315,7 @@ class Run:
         number = life.attempt + 1
 
         def mark() -> None:
-            mark_attempt(self._stream.writer, number, wanted, clock=self._stream.clock)
+            mark_rewind(self._stream.writer, number, wanted, clock=self._stream.clock)
             life.attempt = number
             parts.last_values.forget()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.errors import QueryError
 from expr_tracker.store.producers import Kind, StreamChoice, producers_of
 from expr_tracker.store.reader import whole_rows
+from expr_tracker.store.sidecar import warn_of_lost_parts
 
 if TYPE_CHECKING:
     import os
@@ -82,9 +83,14 @@ class SpanSource:
     @staticmethod
     def _rows(path: Path) -> Iterator[Row]:
         try:
-            yield from whole_rows(path)
+            rows = whole_rows(path)
+            first = next(rows, None)
         except FileNotFoundError:
             return
+        warn_of_lost_parts(path)
+        if first is not None:
+            yield first
+            yield from rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,12 @@ count them), and members that they do not know.
 
 - ``{"_attempt": n, "_from_step": int | null, "_time": float, "_pid": int}``: the lines after it
   belong to attempt ``n`` (the first attempt has no marker). With a ``_from_step``, rows of earlier
-  attempts at that step and above are superseded.
+  attempts at that step and above are superseded. ``"_clock_back": SECONDS`` stands in it where the
+  clock was more than an hour behind the newest time before it: only there ``_time`` runs backwards.
 - ``{"_attempt_end": n, "_status": TEXT, "_time": float}``: attempt ``n`` ended by itself; the
-  status is ``succeeded``, ``failed`` or ``cancelled``. A file without it, whose lock is free,
-  belongs to a process that is lost.
+  status is ``succeeded``, ``failed``, ``cancelled``, or ``rewound`` where the same process begins
+  the next attempt. An attempt without it, if it is not the newest of a stream whose lock is held,
+  is that of a process that was lost.
 
 **Span**: ``{"_step", "name", "depth", "track", "start", "dur_ms"[, "metrics"][, "error"][, "args"]}``
 (``start`` in Unix seconds, ``dur_ms`` in milliseconds).

@@ -21,11 +21,12 @@ from expr_tracker.store.place import (
 from expr_tracker.store.reader import LineFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from expr_tracker.notices import Notices
     from expr_tracker.options import Options
+    from expr_tracker.store.parts import Part
 
 __all__ = ["LiveFile"]
 
@@ -97,14 +98,20 @@ class LiveFile:
                 "system, but a power loss may take them.",
             )
 
-    def rotate_before(self, size: int, end: int) -> None:
-        """Set the file aside if ``size`` more bytes behind offset ``end`` would take it too far."""
+    def rotate_before(self, size: int, end: int, known: Sequence[Part]) -> None:
+        """Set the file aside if ``size`` more bytes behind offset ``end`` would take it too far.
+
+        Args:
+            size: bytes that are about to be written.
+            end: where the file ends.
+            known: the parts there were.
+        """
         live = end - self.start
         if self.limit is None or live == 0 or live + size <= self.limit:
             return
         self.is_rotating = True
         try:
-            fd = set_part_aside(self.path)
+            fd = set_part_aside(self.path, known)
         except OSError as error:
             self.is_rotating = False
             self._notices.once(

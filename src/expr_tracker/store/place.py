@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import math
 import os
@@ -11,11 +12,21 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.store.documents import beside
 from expr_tracker.store.files import parts_of, torn_of
-from expr_tracker.store.index import StreamIndex, load_index
+from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.parts import (
+    Part,
+    lost_parts,
+    lost_parts_text,
+    next_number,
+    part_name,
+    parts_as_found,
+)
 from expr_tracker.store.reader import LineFile, part_paths
+from expr_tracker.store.sidecar import load_index
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from expr_tracker.notices import Notices
@@ -28,6 +39,7 @@ __all__ = [
     "prepare",
     "read_on",
     "rescue",
+    "say_lost",
     "set_part_aside",
 ]
 
@@ -35,6 +47,8 @@ __all__ = [
 _TORN_BYTES_KEPT: Final = 1 << 20
 #: Lines at the end of a file that are searched for a time; damaged ones have none.
 _LINES_LOOKED_AT: Final = 100
+#: Their names have six digits; older programs' had eight.
+_PARTS_MAX: Final = 999_999
 _COPY_BYTES: Final = 1 << 20
 #: A line that is longer is not searched for: rows are then in the file twice, with equal values.
 _TAIL_BYTES: Final = 1 << 20
@@ -71,13 +85,29 @@ def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamI
     except FileNotFoundError:
         return StreamIndex()
     with file:
+        index = None
         if file.torn_bytes:
             tail = file.read(file.size, file.size + file.torn_bytes)
             _repair_tail(path, file.size - file.live_start, tail, notices=notices)
             if decode_line(tail) is not None:
                 with LineFile(path) as repaired:
-                    return index_of(repaired)
-        return index_of(file)
+                    index = index_of(repaired)
+        if index is None:
+            index = index_of(file)
+    say_lost(path, index.parts, notices, live_size=index.live_size)
+    index.parts, index.live_size = parts_as_found(path, index.parts), 0
+    return index
+
+
+def say_lost(path: Path, known: list[Part], notices: Notices, *, live_size: int = 0) -> bool:
+    """Say which parts of a file that is written are gone; return whether any is."""
+    lost = lost_parts(path, known, live_size=live_size)
+    if lost:
+        notices.say(
+            f"{path} has lost rows: {lost_parts_text(lost)}. The run goes on without them."
+        )
+        notices.count("degraded", f"lost parts of {path.name}", len(lost))
+    return bool(lost)
 
 
 def _index_of(file: LineFile) -> StreamIndex:
@@ -141,24 +171,29 @@ def _adopt_following_parts(path: Path) -> None:
     before, after = part_paths(path)
     if not after:
         return
-    number = len(before)
+    number = int(before[-1].stem) if before else 0  # not their count: one may be gone
     for part in [*([path] if path.exists() else []), *after[:-1]]:
         number += 1
-        part.rename(parts_of(path) / f"{number:06d}.jsonl")
+        part.rename(parts_of(path) / part_name(number))
     after[-1].rename(path)
 
 
-def set_part_aside(path: Path) -> int:
+def set_part_aside(path: Path, known: Sequence[Part] = ()) -> int:
     """Rename the live file to the next part, begin a new one and return its descriptor.
+
+    Args:
+        path: the live file.
+        known: the parts there were: also of those that are gone no number is given again.
 
     Raises:
         OSError: the file could not be renamed (it stays live) or the new one not made.
     """
     folder = parts_of(path)
     folder.mkdir(exist_ok=True)
-    before, _ = part_paths(path)
-    number = int(before[-1].stem) + 1 if before else 1
-    part = folder / f"{number:06d}.jsonl"
+    number = next_number(path, known)
+    if number > _PARTS_MAX:
+        raise OSError(errno.EMLINK, f"it has {_PARTS_MAX} parts, as many as their names can count")
+    part = folder / part_name(number)
     path.rename(part)
     try:
         return open_for_append(path)

@@ -368,3 +368,16 @@ def test_showing_rows_imports_no_table_library(run: Path) -> None:
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_an_attempt_that_gave_way_can_be_exported(run: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    result = et("export", run, "-o", target, "--stream", "default", "--attempt", "all")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(target.read_text())))
+    assert [(row["_attempt"], row["_step"]) for row in rows[-2:]] == [("1", "29"), ("2", "29")]
+    assert et("export", run, "-o", target, "--attempt", "1").exit_code == 0
+    assert len(target.read_text().splitlines()) > 30
+    refused = et("export", run, "-o", target, "--attempt", "2")
+    assert refused.exit_code == 2
+    assert refused.stderr == "Error: data: attempt=2: this stream has attempt 1.\n"

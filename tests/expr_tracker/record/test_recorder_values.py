@@ -169,6 +169,7 @@ def test_data_that_is_no_dict_is_stored_under_value(
         "_nonfinite",
         "_attempt",
         "_attempt_end",
+        "_clock_back",
         "_from_step",
         "_status",
         "_stream",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from expr_tracker.store import live_file
 from expr_tracker.store import place as place_module
-from expr_tracker.store import writer as writer_module
+from expr_tracker.store import place_watch as place_watch_module
 from expr_tracker.store.files import parts_of, sidecar_of, torn_of
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line, encode_line
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.expr_tracker.store.conftest import Desk
+
+    from expr_tracker.store.parts import Part
 
 LINE = len(encode_line({"_step": 0, "t": "x"}))
 
@@ -160,7 +162,7 @@ def test_a_part_that_cannot_be_set_aside_grows_on_with_one_warning(
 ) -> None:
     desk = make(max_file_bytes=2 * LINE)
 
-    def refuse(path: Path) -> int:
+    def refuse(path: Path, known: list[Part]) -> int:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(live_file, "set_part_aside", refuse)
@@ -327,7 +329,7 @@ class HeldReading:
             self.is_in.set()
             assert self.may_go.wait(30)
 
-        monkeypatch.setattr(writer_module, "read_on", held)
+        monkeypatch.setattr(place_watch_module, "read_on", held)
 
     def check(self, desk: Desk) -> threading.Thread:
         """Let another thread check the place; return it once it reads."""
@@ -553,7 +555,7 @@ def test_a_file_that_cannot_be_read_again_raises_nowhere(
         def __init__(self, path: Path) -> None:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr(writer_module, "LineFile", NoDescriptor)
+    monkeypatch.setattr(place_watch_module, "LineFile", NoDescriptor)
     monkeypatch.setattr(place_module, "LineFile", NoDescriptor)
     desk.path.unlink()
     desk.put(1)
