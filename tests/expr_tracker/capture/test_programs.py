@@ -4,11 +4,14 @@ import os
 import select
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from expr_tracker.capture.programs import Answer, ProgramError, ask
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def run(code: str, *, seconds: float = 30.0, bytes_max: int = 100_000) -> Answer:
