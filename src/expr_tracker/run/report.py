@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.run.place import seen_from_here
+
 if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.run.parts import RunParts
@@ -82,7 +84,7 @@ def finish_report(parts: RunParts, *, is_quiet: bool) -> None:
             f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): stored "
             f"{stream.writer.index.rows} rows; refused {refused}, dropped {dropped}"
             f"{f' ({why})' if why else ''}{f', rescued {rescued}' if rescued else ''}, pending "
-            f"{stream.writer.pending_bytes} bytes. {stream.files.directory}"
+            f"{stream.writer.pending_bytes} bytes. {seen_from_here(stream.files.directory)}"
         )
         stream.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
     stream.notices.emit()

@@ -19,6 +19,7 @@ from expr_tracker.run.closing import Closing, give_up
 from expr_tracker.run.late import span_class
 from expr_tracker.run.opening import mark_rewind, open_stream
 from expr_tracker.run.parts import RunParts
+from expr_tracker.run.place import seen_from_here
 from expr_tracker.run.report import info
 from expr_tracker.run.stream import warn_of_value
 from expr_tracker.run.upkeep import Upkeep
@@ -117,7 +118,8 @@ class Run:
         attempt = stream.life.attempt
         where = f": attempt {attempt}, next step {stream.recorder.step}" if attempt > 1 else ""
         stream.notices.say(
-            f"{self.project}/{self.name} ({stream.files.key.label}) is logged to {self.dir}{where}.",
+            f"{self.project}/{self.name} ({stream.files.key.label}) is logged to "
+            f"{seen_from_here(stream.files.directory)}{where}.",
             level=logging.INFO,
         )
         stream.notices.emit()
@@ -162,7 +164,7 @@ class Run:
 
     @property
     def dir(self) -> str:
-        """The run directory."""
+        """The run directory, as an absolute path."""
         return str(self._stream.files.directory)
 
     @property
