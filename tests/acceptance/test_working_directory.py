@@ -13,7 +13,7 @@ from expr_tracker.history.status import find_runs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Start
+    from tests.acceptance.conftest import Start
 
 pytestmark = pytest.mark.acceptance
 

@@ -71,8 +71,15 @@ def loss_of(parts: RunParts) -> dict[str, dict[str, int]]:
     }
 
 
-def finish_report(parts: RunParts, *, is_quiet: bool) -> None:
-    """Log one line: what was stored and what was not; a warning if anything was lost."""
+def finish_report(parts: RunParts, *, is_quiet: bool, error: str | None = None) -> None:
+    """Log one line: what was stored and what was not; a warning if anything was lost.
+
+    Args:
+        parts: what the run is made of.
+        is_quiet: leave the line out unless something was lost.
+        error: the exception that alone says how the run ended; a warning too, for the program did
+            not say it.
+    """
     stream = parts.stream
     loss: dict[str, Any] = loss_of(parts)
     refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
@@ -81,13 +88,20 @@ def finish_report(parts: RunParts, *, is_quiet: bool) -> None:
     if not is_quiet or is_lost:
         why = _biggest([*loss["refused"].items(), *loss["dropped"].items()])
         text = (
-            f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): stored "
+            f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): "
+            f"{_ending(stream.life.status, error)}stored "
             f"{stream.writer.index.rows} rows; refused {refused}, dropped {dropped}"
             f"{f' ({why})' if why else ''}{f', rescued {rescued}' if rescued else ''}, pending "
             f"{stream.writer.pending_bytes} bytes. {seen_from_here(stream.files.directory)}"
         )
-        stream.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
+        stream.notices.say(text, level=logging.WARNING if is_lost or error else logging.INFO)
     stream.notices.emit()
+
+
+def _ending(status: str | None, error: str | None) -> str:
+    if error is None:
+        return ""
+    return f"{status}, by the {error} in flight (finish(exit_code=0) says otherwise); "
 
 
 def _biggest(counts: list[tuple[str, int]]) -> str:

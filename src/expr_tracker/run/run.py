@@ -16,6 +16,7 @@ from expr_tracker.errors import OptionError
 from expr_tracker.record.keeper import Keeper
 from expr_tracker.row import Row, step_from
 from expr_tracker.run.closing import Closing, give_up
+from expr_tracker.run.ending import status_after
 from expr_tracker.run.late import span_class
 from expr_tracker.run.opening import mark_rewind, open_stream
 from expr_tracker.run.parts import RunParts
@@ -353,7 +354,8 @@ class Run:
         A second call does nothing; callers on other threads wait for the first.
 
         Args:
-            exit_code: anything but 0 and ``None`` marks the attempt as failed.
+            exit_code: 0 is success, anything else a failure. Left out, the exception decides that
+                the call stands in, in a ``finally`` or ``except`` block; without one it is success.
             quiet: ``True`` leaves out the closing line unless something was lost.
 
         Raises:
@@ -362,7 +364,8 @@ class Run:
         """
         if exit_code is not None and not isinstance(exit_code, int):
             raise OptionError(f"exit_code={exit_code!r}: expected a whole number or None.")
-        self._closing.finish("failed" if exit_code else "succeeded", is_quiet=bool(quiet))
+        status = None if exit_code is None else "failed" if exit_code else "succeeded"
+        self._closing.finish(status, is_quiet=bool(quiet))
 
     def __enter__(self) -> Self:
         return self
@@ -373,12 +376,7 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self.finish(0)
-        elif issubclass(kind, SystemExit):
-            self.finish(1 if getattr(error, "code", 1) else 0)
-        else:
-            self._closing.finish("cancelled" if issubclass(kind, KeyboardInterrupt) else "failed")
+        self._closing.finish(status_after(error))
 
     def __repr__(self) -> str:
         # A log handler may show a run whose opening failed, before it had a stream.
