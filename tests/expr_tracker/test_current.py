@@ -390,3 +390,28 @@ def test_history_of_several_streams_has_the_open_row_of_this_process() -> None:
     assert [row["a"] for row in et.history(stream=[None])] == [1, 2]
     assert [row["a"] for row in et.history(stream="*", include_open=False)] == [1]
     run.finish(quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"alert_on_rank": 1}, "alert_on_rank=1: this version does not evaluate alert rules"),
+        ({"alert_on_rank": None}, "alert_on_rank=None"),
+        ({"alert_rules": ["loss > 1"]}, "alert rules: this version"),
+        ({"alert": {"url": "x"}, "alert_on_rank": 1}, "alert rules: this version"),
+        ({"backends": ["wandb"]}, "backends wandb: this version has no backends"),
+        ({"backend_on_rank": 1}, "backend_on_rank=1: this version has no backends"),
+    ],
+    ids=str,
+)
+def test_what_has_no_effect_in_this_version_is_said_once(
+    arguments: dict[str, Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    init(**arguments)
+    assert sum("this version" in text for text in caplog.messages) == 1
+    assert said in caplog.text
+
+
+def test_what_is_left_at_its_default_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    init(alert_on_rank=0, backend_on_rank=0, backends=["jsonl"])
+    assert "this version" not in caplog.text
