@@ -416,18 +416,32 @@ def log_artifact(  # noqa: PLR0917 - as above
     )
 
 
-def use_artifact(artifact_or_name: Artifact | str, type: str | None = None) -> Artifact:  # noqa: A002
+def use_artifact(
+    artifact_or_name: Artifact | str,
+    type: str | None = None,  # noqa: A002
+    *,
+    where: str | os.PathLike[str] | None = None,
+) -> Artifact:
     """Return a stored artifact and note that this run uses it.
 
     Args:
-        artifact_or_name: ``"name"``, ``"name:latest"``, ``"name:v3"`` or ``"name:alias"``.
+        artifact_or_name: ``"name"``, ``"name:latest"``, ``"name:v3"`` or ``"name:alias"``; or an
+            artifact that was returned before.
         type: what it must be.
+        where: the folder of a project, of one of its runs or of the artifacts themselves, to look
+            there. No run need be open, and none notes it: hand what is returned to another call to
+            have it noted.
 
     Raises:
-        NoRunError: no run is open.
+        NoRunError: no run is open, and ``where`` is left out.
         ArtifactNotFoundError: there is no such artifact, version or alias.
         ArtifactError: it is of another type, or its stored files were changed.
     """
+    if where is not None:
+        with loading:
+            from expr_tracker.artifacts import find_store  # noqa: PLC0415 - only who asks pays
+
+        return find_store(where).use(artifact_or_name, type)
     return _need("use_artifact").use_artifact(artifact_or_name, type)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from expr_tracker.history import list_streams, read_history
+from expr_tracker.store.reader import whole_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,6 +53,12 @@ def test_a_resumed_checkpoint_run_has_every_step_once_and_keeps_the_first_attemp
     assert rows[-1]["weight"] == pytest.approx(10 * 0.95**60)
     first = read_history(directory, -1, attempt=1)
     assert [row["_step"] for row in first] == list(range(46))
+    again = run("checkpoints.py", "--dir", str(tmp_path))
+    assert "continues from step 40" in again
+    assert "attempt 3 reached step 45" in again
+    assert [row["_step"] for row in read_history(directory, -1)] == list(range(60))
+    used = [row for row in whole_rows(directory / "artifacts.jsonl") if row["action"] == "use"]
+    assert [row["version"] for row in used] == ["v1", "v1"]
 
 
 def test_the_digits_are_learned_by_two_processes_in_one_run(tmp_path: Path) -> None:

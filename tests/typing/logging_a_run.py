@@ -59,6 +59,7 @@ artifact = et.Artifact("model", type="model").add_file("model.pt")
 assert_type(artifact, et.Artifact)
 assert_type(et.log_artifact(artifact), et.Artifact)
 assert_type(et.use_artifact("model:latest").download(), Path)
+assert_type(et.use_artifact("model", where=Path("runs/p")), et.Artifact)
 et.finish(exit_code=0)
 
 et.init()  # type: ignore[call-arg]
