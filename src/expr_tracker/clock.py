@@ -1,4 +1,4 @@
-"""Time, passed in: the wall clock that rows carry and the monotonic clock that durations use.
+"""Time, passed in: the wall clock of rows and spans, and the monotonic clock that durations use.
 
 The wall time of a process never runs backwards. It is the wall clock read once, plus the monotonic
 clock's advance since; `Clock.resync` moves it forward (never back) after the machine slept or its
@@ -8,19 +8,25 @@ clock was corrected, because the monotonic clock of Linux stands still during su
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 __all__ = ["Clock", "SystemClock", "held_seconds"]
 
 #: A correction below this is drift that NTP slews; jumping for it would only make rows jitter.
 _RESYNC_SECONDS = 1.0
+#: Of so many pairs of reads the closest counts: between two others the process may be stopped for
+#: milliseconds, by which its times would then be off against those of other processes.
+_READS: Final = 5
 
 
 class Clock(Protocol):
     """What the rooms ask of a clock; `expr_tracker.testing.ManualClock` is the twin for tests."""
 
     offset: float
-    """``wall()`` is ``offset + monotonic()``; a hot path may add the two itself."""
+    """``wall()`` is ``offset + monotonic()``; a hot path may add the two itself.
+
+    Spans do, with `time.perf_counter_ns`: one value places them and the rows on one timeline.
+    """
 
     def wall(self) -> float:
         """Return Unix seconds (UTC) that never decrease within the process."""
@@ -47,17 +53,19 @@ class SystemClock:
     """The machine's clocks."""
 
     def __init__(self) -> None:
-        self.offset = time.time() - time.monotonic()
-        # The built-in itself: a method around it would double its 45 ns on the hot path.
-        self.monotonic = time.monotonic
+        self.offset = _machine_offset()
+        # The built-in itself: a method around it would double its 45 ns on the hot path. And this
+        # one, for `offset` has to fit the nanoseconds of spans as well: Linux and macOS have one
+        # clock under both names, Windows had a coarser `time.monotonic` until Python 3.13.
+        self.monotonic = time.perf_counter
 
     def wall(self) -> float:
         """Return Unix seconds that never decrease within the process."""
-        return self.offset + time.monotonic()
+        return self.offset + self.monotonic()
 
     def resync(self) -> None:
         """Move forward to the machine's wall clock when it is more than a second ahead."""
-        offset = time.time() - time.monotonic()
+        offset = _machine_offset()
         if offset > self.offset + _RESYNC_SECONDS:
             self.offset = offset
 
@@ -66,6 +74,18 @@ class SystemClock:
         held, left = held_seconds(floor - self.wall())
         self.offset += held
         return left
+
+
+def _machine_offset() -> float:
+    """Return what the machine's wall clock shows minus what `time.perf_counter` does."""
+    closest, offset = None, 0.0
+    for _ in range(_READS):
+        before = time.perf_counter()
+        wall = time.time()
+        after = time.perf_counter()
+        if closest is None or after - before < closest:
+            closest, offset = after - before, wall - (before + after) / 2
+    return offset
 
 
 def held_seconds(ahead: float) -> tuple[float, float]:

@@ -21,8 +21,8 @@ from weakref import ref
 
 from expr_tracker.spans import printing, stack
 from expr_tracker.spans.decorate import decorated
-from expr_tracker.spans.epoch import epoch
 from expr_tracker.spans.hooks import end_plugins, start_plugins
+from expr_tracker.spans.own_clock import own_clock
 from expr_tracker.spans.recording import record
 from expr_tracker.spans.stack import (
     DEPTH_MAX,
@@ -68,7 +68,7 @@ class Span:
         "_begun_by_hand",
         "_entry",
         "_generation",
-        "_offset_ns",
+        "_offset",
         "_own_plugins",
         "_own_print_fn",
         "_plugins",
@@ -117,7 +117,7 @@ class Span:
         self._repeats = None
         self._begun_by_hand = False
         self._started_ns = 0
-        self._offset_ns = 0
+        self._offset = 0.0
         self.duration_ms = 0.0
         self.error = None
         self.metrics: Row = {}
@@ -131,7 +131,7 @@ class Span:
     @property
     def started_at(self) -> float:
         """When it began, in Unix seconds; 0.0 before."""
-        return (self._offset_ns + self._started_ns) / 1e9 if self._started_ns else 0.0
+        return self._offset + self._started_ns / 1e9 if self._started_ns else 0.0
 
     def set(self, /, **attributes: Any) -> Span:
         """Add attributes and return the span.
@@ -209,9 +209,12 @@ class Span:
         if plugins or print_fn:
             self._announce()
         now = self._started_ns = perf_counter_ns()
-        if now > epoch.due_ns:
-            epoch.resync(now)
-        self._offset_ns = epoch.offset_ns
+        if target is not None:
+            self._offset = target.clock.offset
+        else:
+            if now > own_clock.due_ns:
+                own_clock.resync()
+            self._offset = own_clock.offset
         entry = self._entry = [ref(self), below, self.name]
         open_spans.set(entry)
         return self
@@ -386,7 +389,9 @@ class Span:
     def _record(self, target: SpanTarget) -> bool:
         """Hand the finished span to a run; False if that one has finished too."""
         try:
-            return record(target, self, (self._offset_ns + self._started_ns) / 1e9)
+            if target is not self._target_at_start:
+                self._offset = target.clock.offset  # begun before this run was opened
+            return record(target, self, self._offset + self._started_ns / 1e9)
         except BaseException as error:
             target.count_dropped("spans")
             if not isinstance(error, Exception):

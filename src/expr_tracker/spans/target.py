@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from expr_tracker.clock import Clock
     from expr_tracker.row import Row
 
 __all__ = ["SpanTarget"]
 
 
 class SpanTarget(Protocol):
-    """What an open run does with spans; the run's recorder is one."""
+    """What an open run does with spans; `expr_tracker.run.target.RunSpans` does it.
+
+    Attributes:
+        clock: the clock of the run's rows, which its spans go by too.
+    """
+
+    clock: Clock
 
     @property
     def records(self) -> bool:
