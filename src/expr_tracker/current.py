@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         PandasOutput,
         PolarsOutput,
         RowsOutput,
-        StepRange,
     )
+    from expr_tracker.ranges import StepRange
     from expr_tracker.row import Row
     from expr_tracker.run import Run
     from expr_tracker.spans import Span

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         PandasOutput,
         PolarsOutput,
         RowsOutput,
-        StepRange,
     )
+    from expr_tracker.ranges import StepRange
     from expr_tracker.row import Row
     from expr_tracker.store.index import Attempt
     from expr_tracker.store.producers import RankChoice, StreamChoice

@@ -173,7 +173,7 @@ class Span:
         return self.duration_ms
 
     # One method, however long: a call more costs a thirtieth of the whole span.
-    def __enter__(self) -> Span:  # noqa: C901, PYI034 - and a repeat returns a copy
+    def __enter__(self) -> Span:  # noqa: C901, PLR0912, PYI034 - and a repeat returns a copy
         if self._generation != stack.generation:
             raise stack.refuse_after_fork(f"The span {self.path!r}")
         if self.is_open:

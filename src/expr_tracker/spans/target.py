@@ -14,13 +14,12 @@ __all__ = ["SpanTarget"]
 
 
 class SpanTarget(Protocol):
-    """What an open run does with spans; `expr_tracker.run.target.RunSpans` does it.
+    """What an open run does with spans; `expr_tracker.run.target.RunSpans` does it."""
 
-    Attributes:
-        clock: the clock of the run's rows, which its spans go by too.
-    """
-
-    clock: Clock
+    @property
+    def clock(self) -> Clock:
+        """The clock of the run's rows, which its spans go by too."""
+        ...
 
     @property
     def records(self) -> bool:

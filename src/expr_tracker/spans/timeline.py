@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.spans.records import Range, Selection, StepRange, StreamChoice, sources_of
+from expr_tracker.spans.records import Selection, StreamChoice, sources_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
+
+    from expr_tracker.ranges import StepRange, TimeRange
 
 __all__ = ["PathTime", "StreamTime", "summarize"]
 
@@ -69,7 +71,7 @@ def summarize(
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
-    time_range: Range = None,
+    time_range: TimeRange = None,
     rank: int | None = None,
     group: bool = False,
 ) -> list[StreamTime]:
@@ -87,7 +89,7 @@ def summarize(
         RunNotFoundError: no such run, stream or rank.
         QueryError: a range that is none.
     """
-    selection = Selection(step_range, time_range)
+    selection = Selection.asked(step_range, time_range)
     sums: dict[str, dict[str, _Sum]] = {}
     members: dict[str, list[str]] = {}
     for source in sources_of(run, stream, rank=rank):
