@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import csv
 import errno
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -116,7 +116,7 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
             ],
             progress=progress,
         )
-        with _naming(target), replacing(target) as temporary:
+        with replacing(target) as temporary:
             rows = _WRITERS[kind](reading, temporary)
         for _, source in sources:
             source.report()
@@ -134,18 +134,6 @@ def _views(
         return {None: View(attempts, attempt)}
     except QueryError as error:
         raise QueryError(f"{key.label}: {error}") from None
-
-
-@contextmanager
-def _naming(target: Path) -> Iterator[None]:
-    """Make an error of the system name the file that was asked for, not the one beside it."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None and Path(error.filename).parent == target.parent:
-            error.filename = str(target)
-            error.filename2 = None
-        raise
 
 
 def _format_of(target: Path, given: object) -> Format:

@@ -23,11 +23,9 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.errors import QueryError
 from expr_tracker.spans.lanes import Box, Lanes
 from expr_tracker.spans.records import (
-    Range,
     Selection,
     SpanRecord,
     SpanSource,
-    StepRange,
     StreamChoice,
     sources_of,
 )
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from expr_tracker.ranges import StepRange, TimeRange
     from expr_tracker.row import Row
 
 __all__ = ["build_trace", "write_trace"]
@@ -66,7 +65,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
-    time_range: Range = None,
+    time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     rank: int | None = None,
@@ -87,7 +86,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
         QueryError: a range that is none, or a metric that the run has not.
         OSError: the temporary database could not be written.
     """
-    selection = Selection(step_range, time_range)
+    selection = Selection.asked(step_range, time_range)
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
         return {"traceEvents": list(spool.events()), "displayTimeUnit": "ms"}
 
@@ -98,7 +97,7 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
-    time_range: Range = None,
+    time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     rank: int | None = None,
@@ -114,14 +113,14 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
             would overwrite a file of a run.
         OSError: ``output`` or the temporary database could not be written.
     """
-    selection = Selection(step_range, time_range)
+    selection = Selection.asked(step_range, time_range)
     output = Path(output)
     if is_own_file(output, Path(run)):
         raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
     if not output.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
-        with _naming(output), replacing(output) as beside, beside.open("wb") as file:
+        with replacing(output) as beside, beside.open("wb") as file:
             separator = b'{"traceEvents": [\n'
             for event in spool.events():
                 file.write(separator)
@@ -129,18 +128,6 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
                 separator = b",\n"
             file.write(b'\n],\n"displayTimeUnit": "ms"}\n')
         return spool.span_count
-
-
-@contextlib.contextmanager
-def _naming(output: Path) -> Iterator[None]:
-    """Make an error of the system name the file that was asked for, not the one beside it."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None and Path(error.filename).parent == output.parent:
-            error.filename = str(output)
-            error.filename2 = None
-        raise
 
 
 @contextlib.contextmanager

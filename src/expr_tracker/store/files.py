@@ -4,6 +4,7 @@
 
     <root>/<project>/<name>/
         run.json                                   {"id", "created", "project", "name"}, written once
+        run.json.damaged                           what stood there and was no JSON object, kept
         metrics[.STREAM][.rankN].jsonl             the rows
         metrics[.STREAM][.rankN].jsonl.parts/      set-aside parts, only with rotation
         metrics[.STREAM][.rankN].meta.json         the index: a hint that can be rebuilt

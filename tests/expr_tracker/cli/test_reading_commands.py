@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import export, history, ls, verify
+from expr_tracker.cli import export, history, ls, trace, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
@@ -27,6 +27,7 @@ COMMANDS: dict[str, click.Command] = {
     "export": export.command,
     "verify": verify.command,
     "ls": ls.command,
+    "trace": trace.command,
 }
 
 
@@ -330,6 +331,25 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_1(run: Path, na
             1,
             b"Error: standard output: No space left on device\n",
         )
+
+
+@pytest.mark.parametrize("name", ["export", "trace"])
+def test_a_file_that_the_system_refuses_is_one_line_and_exit_code_1(run: Path, name: str) -> None:
+    (run / "spans.jsonl").write_text('{"name": "a", "start": 1, "dur_ms": 1}\n')
+    output = run / ("x" * 243 + ".csv")  # the file beside it has too long a name
+    result = et(name, run, "-o", output)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {output}: File name too long\n"
+
+
+@pytest.mark.parametrize("name", ["export", "trace"])
+def test_a_path_that_is_no_file_is_one_line_and_exit_code_2(run: Path, name: str) -> None:
+    (run / "spans.jsonl").write_text('{"name": "a", "start": 1, "dur_ms": 1}\n')
+    (run / "folder.csv").mkdir()
+    result = et(name, run, "-o", run / "folder.csv")
+    assert result.exit_code == 2
+    assert "folder.csv" in result.stderr
+    assert "-> None" not in result.stderr
 
 
 @pytest.mark.parametrize("name", ["history", "verify", "ls", "--help", "completion"])

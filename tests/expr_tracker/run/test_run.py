@@ -90,6 +90,24 @@ def test_the_identity_is_written_once_and_stays(make: Make, tmp_path: Path) -> N
     assert document["id"] == first.id
 
 
+@pytest.mark.parametrize("damaged", [b"", b'{"id": "0f'])
+def test_a_damaged_identity_is_replaced_said_and_counted_once(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: bytes
+) -> None:
+    make().finish(quiet=True)
+    identity = tmp_path / "p" / "n" / "run.json"
+    identity.write_bytes(damaged)
+    second = make()
+    assert second.info()["loss"]["degraded"] == {"damaged run.json files": 1}
+    (said,) = [text for text in caplog.messages if "run.json" in text]
+    assert second.id in said
+    second.finish(quiet=True)
+    third = make()
+    assert third.id == second.id == (read_document(identity) or {})["id"]
+    assert third.info()["loss"]["degraded"] == {}
+    assert len([text for text in caplog.messages if "run.json" in text]) == 1
+
+
 def test_config_is_written_when_empty_and_a_different_one_is_pointed_out(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
