@@ -12,7 +12,7 @@ broke and what to do instead; it never carries a secret.
     ├── RunFinishedError        (RuntimeError)      the run of this object has ended
     ├── ForkedObjectError       (RuntimeError)      an object of the parent used in a forked child
     ├── StreamInUseError        (RuntimeError)      another live process writes this stream
-    ├── NameRefusedError        (ValueError)        a run, project, stream or artifact name
+    ├── NameRefusedError        (ValueError)        a run, project, stream, artifact or pin
     ├── OptionError             (ValueError)        an option's value
     ├── UnknownOptionError      (TypeError)         an option's name
     ├── StepError               (TypeError)         a step that is no 64-bit whole number
@@ -80,7 +80,7 @@ class StreamInUseError(TrackerError, RuntimeError):
 
 
 class NameRefusedError(TrackerError, ValueError):
-    """A name of a run, project, stream or artifact that cannot be a name."""
+    """A name of a run, project, stream, artifact or summary pin that cannot be one."""
 
 
 class OptionError(TrackerError, ValueError):

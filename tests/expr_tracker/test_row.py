@@ -72,6 +72,10 @@ class Colour(Enum):
     PAIR = (1, 2.5)
 
 
+class Named(str, Enum):  # noqa: UP042 - a StrEnum has the str() that this one has not
+    LOSS = "loss"
+
+
 class Level(IntEnum):
     HIGH = 3
 
@@ -363,6 +367,11 @@ def test_a_decimal_says_when_a_float_has_not_all_of_its_digits() -> None:
             {"1": "a", "None": "b", "(1, 2)": "c", "2.5": "d"},
         ),
         ({"a": {1: {2: 3}}}, {"a": {"1": {"2": 3}}}),
+        (MappingProxyType({"a": 1}), {"a": 1}),
+        (SimpleNamespace(a=1), {"value": {"a": 1}}),
+        (pl.DataFrame({"a": [1]}), {"value": {"a": [1]}}),
+        (Named.LOSS, {"value": "loss"}),
+        ({Named.LOSS: {Named.LOSS: 1}}, {"loss": {"loss": 1}}),
     ],
     ids=repr,
 )
@@ -380,6 +389,55 @@ def test_a_key_that_is_a_kind_of_text_becomes_exact_text() -> None:
     assert key == "loss"
 
 
+def test_a_member_of_a_text_enumeration_is_the_text_that_a_dict_knows_it_by() -> None:
+    assert str(Named.LOSS) != "loss"
+    assert type(key_text(Named.LOSS)) is str
+    assert key_text(Named.LOSS) == "loss"
+    assert hash(key_text(Named.LOSS)) == hash(Named.LOSS)
+
+
+@pytest.mark.parametrize(
+    "large", [np.zeros(200_000), [0.5] * 200_000], ids=lambda large: type(large).__name__
+)
+def test_a_large_array_alone_is_one_metric_with_its_statistics(large: Any) -> None:
+    row = Encoding().encoder.row(large)
+    assert list(row) == ["value"]
+    assert row["value"]["shape"] == [200_000]
+
+
+def test_a_model_of_pydantic_is_a_row() -> None:
+    model = Settings(rate=0.5, when=datetime(2026, 1, 2, tzinfo=UTC), path=Path("x"))
+    assert list(Encoding().encoder.row(model)) == ["rate", "when", "path"]
+
+
+@pytest.mark.parametrize(
+    ("data", "row", "dropped"),
+    [
+        ({1: 0.5, "1": 0.7}, {"1": 0.7}, ["1"]),
+        ({"1": 0.7, 1: 0.5, "b": 1}, {"1": 0.5, "b": 1}, ["1"]),
+        ({"a": {1: 1, "1": 2, None: 3}}, {"a": {"1": 2, "None": 3}}, ["a"]),
+        ({"a": [MappingProxyType({1: 1, "1": 2})]}, {"a": [{"1": 2}]}, ["a"]),
+        ({"a": pd.DataFrame({1: [1], "1": [2]})}, {"a": {"1": [2]}}, ["a"]),
+        ({1: 1, 2: 2}, {"1": 1, "2": 2}, []),
+    ],
+    ids=repr,
+)
+def test_two_keys_with_one_text_are_told(
+    data: object, row: dict[str, object], dropped: list[str]
+) -> None:
+    told: list[str] = []
+    warned: list[str] = []
+    encoder = RowEncoder(
+        lambda key, _text: warned.append(key), drop=lambda key, _text: told.append(key)
+    )
+    assert encoder.row(data) == row
+    assert told == dropped
+    assert warned == []
+    by_default = Encoding()
+    by_default.encoder.row(data)
+    assert [key for key, _ in by_default.warnings] == dropped
+
+
 class _Picture(MediaValue):
     def reference(self, directory: Path) -> dict[str, Any]:
         (directory / "one").write_bytes(b"x")
@@ -389,6 +447,7 @@ class _Picture(MediaValue):
 def test_media_is_stored_as_its_reference(tmp_path: Path) -> None:
     encoding = Encoding(tmp_path)
     assert encoding.value([_Picture()]) == [{"_media": "one"}]
+    assert encoding.encoder.row(_Picture()) == {"value": {"_media": "one"}}
     assert (tmp_path / "one").read_bytes() == b"x"
 
 

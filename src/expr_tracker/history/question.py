@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from expr_tracker.errors import QueryError, QuestionTypeError
 from expr_tracker.ranges import steps_from
-from expr_tracker.row import META_NAMES
+from expr_tracker.row import META_NAMES, key_text
 
 if TYPE_CHECKING:
     import os
@@ -182,7 +182,7 @@ def _names(metrics: object) -> tuple[str, ...] | None:
     if metrics is None:
         return None
     if isinstance(metrics, str):
-        return (metrics,)
+        return (key_text(metrics),)
     if isinstance(metrics, (list, tuple, set, frozenset)):
         for name in metrics:
             if not isinstance(name, str):
@@ -190,7 +190,7 @@ def _names(metrics: object) -> tuple[str, ...] | None:
                     f"metrics has {name!r} ({type(name).__name__}): a metric's name is a text."
                 )
         is_set = isinstance(metrics, (set, frozenset))
-        return tuple(dict.fromkeys(sorted(metrics) if is_set else metrics))
+        return tuple(dict.fromkeys(map(key_text, sorted(metrics) if is_set else metrics)))
     raise QuestionTypeError(
         f"metrics={metrics!r} ({type(metrics).__name__}): expected a name, a glob such as "
         "'train/*', or a list of them."

@@ -23,7 +23,7 @@ from expr_tracker.record.recorder import Recorder
 from expr_tracker.row import RowEncoder
 from expr_tracker.run.life import Life
 from expr_tracker.run.place import Place, check_case
-from expr_tracker.run.stream import OpenStream, warn_of_value
+from expr_tracker.run.stream import OpenStream, drop_namesake, warn_of_value
 from expr_tracker.store.documents import damaged_of, mend, write_once
 from expr_tracker.store.files import RunFiles, StreamKey, check_stream
 from expr_tracker.store.journal import clear_journal, read_journal
@@ -88,7 +88,9 @@ def open_stream(
         )
         with lock:
             attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
-        encoder = RowEncoder(partial(warn_of_value, notices), files.media)
+        encoder = RowEncoder(
+            partial(warn_of_value, notices), files.media, drop=partial(drop_namesake, notices)
+        )
         stream = OpenStream(
             place=place,
             rank=rank,

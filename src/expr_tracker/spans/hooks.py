@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from expr_tracker.errors import ForkedObjectError
+from expr_tracker.row import key_text
 from expr_tracker.spans import stack
 from expr_tracker.spans.stack import warn_once
 
@@ -80,7 +81,7 @@ def end_plugins(plugins: Sequence[Any], span: Span) -> Row:
         try:
             measured = end(span)
             if measured is not None:
-                metrics.update((str(name), value) for name, value in measured.items())
+                metrics.update((key_text(name), value) for name, value in measured.items())
         except Exception as error:  # noqa: BLE001 - the user's plugin may raise anything
             _report(plugin, "end", error)
     for name in _RESERVED & metrics.keys():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.row import key_text
 from expr_tracker.spans.stack import warn_once
 from expr_tracker.store.lines import encode_finite, encode_line
 
@@ -87,7 +88,7 @@ def _encoded(target: SpanTarget, values: Row) -> tuple[Row, bool]:
             or (kind is int and not -_INT_MAX <= value <= _INT_MAX)
             or type(key) is not str
         ):
-            return {str(k): target.encode(str(k), v) for k, v in values.items()}, False
+            return {key_text(k): target.encode(key_text(k), v) for k, v in values.items()}, False
     return values, True
 
 

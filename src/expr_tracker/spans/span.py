@@ -19,6 +19,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
+from expr_tracker.row import key_text
 from expr_tracker.spans import printing, stack
 from expr_tracker.spans.decorate import decorated
 from expr_tracker.spans.hooks import end_plugins, start_plugins
@@ -105,7 +106,7 @@ class Span:
     ) -> None:
         self.is_open = False
         if type(name) is not str or not name or name[0] == "/" or name[-1] == "/":
-            name = str(name).strip("/") or "span"
+            name = key_text(name).strip("/") or "span"
         self.name = self.path = name
         self.attributes = attributes
         self._own_print_fn = print_fn
