@@ -281,7 +281,8 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         fill_missing: whether absent metrics are there as ``None``.
         dropna: leave out rows that have none of the selected metrics.
         attempt: a number, or ``"all"``; by default the newest value of every step.
-        rank: the rank to read; by default this process's own, or 0.
+        rank: a number, a list of them or ``"*"`` for all. Left out: of the stream that this process
+            writes its own rank, of another one the lowest, of several streams all.
         run: read this run's directory (or metrics file) instead of the current run.
 
     Raises:
@@ -322,6 +323,11 @@ def history(  # noqa: PLR0913 - the signature that programs already call
 
 def info() -> dict[str, Any]:
     """Return the current run's state as figures: rows, bytes, losses, durability, summary.
+
+    ``info()["history"]`` has five keys for programs that were written for 0.4, which kept rows in
+    memory: nothing is kept here but in the file, so ``cached_rows`` and ``cached_bytes`` are 0,
+    ``disk_prefix`` and ``evicted_rows`` are the rows in the file, and ``cache_limit_bytes`` is the
+    option ``cache_bytes``, which limits nothing.
 
     Raises:
         NoRunError: no run is open.

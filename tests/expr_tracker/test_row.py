@@ -619,6 +619,12 @@ def test_no_pointer_makes_reading_fail_or_replaces_a_value(found: dict[str, str]
     assert restored["b"] == {"": "t"}
 
 
+def test_only_a_null_gives_way_to_a_number_that_a_line_names() -> None:
+    found = {"/a/0": "NaN", "/a/1": "NaN", "/b": "NaN", "/c/d": "NaN"}
+    restored = with_nonfinite({"a": [1.0, None], "b": 2.0, "c": {"d": "t"}, "_nonfinite": found})
+    assert repr(restored) == repr({"a": [1.0, math.nan], "b": 2.0, "c": {"d": "t"}})
+
+
 class Slotted:
     __slots__ = ("a",)
 

@@ -23,7 +23,7 @@ from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["SIDE", "Column", "Columns", "Kind"]
+__all__ = ["SIDE", "Column", "Columns", "Kind", "side_names"]
 
 Kind = Literal["float", "int", "bool", "text", "nested", "null"]
 
@@ -37,6 +37,22 @@ _FLOATS: Final[dict[type, int]] = {UnsetType: MISSING, NoneType: NULL, float: FL
 _INTS: Final[dict[type, int]] = {UnsetType: MISSING, NoneType: NULL, int: INT}
 _FLOAT_KINDS: Final = frozenset(_FLOATS)
 _INT_KINDS: Final = frozenset(_INTS)
+
+
+def side_names(with_side: Iterable[str], existing: Iterable[str]) -> dict[str, str]:
+    """Return the name of the second column of each column that has one.
+
+    It is ``NAME#json``, longer where a metric or another second column has that very name.
+    """
+    taken = set(existing)
+    names: dict[str, str] = {}
+    for name in with_side:
+        second = name + SIDE
+        while second in taken:
+            second += SIDE
+        taken.add(second)
+        names[name] = second
+    return names
 
 
 class Column:

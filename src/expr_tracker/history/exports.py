@@ -6,7 +6,7 @@ and step, where that is asked for. Nothing is lost on the way:
 - parquet, arrow: numbers are numbers, non-finite ones too; null is both missing and ``None``. A
   column of texts is text, one of lists or dicts JSON text. What a numeric column cannot hold
   (texts, lists, whole numbers beyond 64 bits, or among floats beyond their 53) stands as JSON text
-  in a column ``NAME#json``.
+  in a column ``NAME#json`` (``NAME#json#json`` where a metric has that name).
 - csv: RFC 4180; numbers with every digit, ``NaN``, ``inf`` and ``-inf``, ``true`` and ``false``,
   lists and dicts as JSON text, an empty field for missing and ``None``; ``_time`` in Unix seconds.
 - jsonl: strict JSON as in the metrics file, ``_nonfinite`` included.
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from expr_tracker.errors import QueryError
-from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns
+from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns, side_names
 from expr_tracker.history.frames import arrow_array, import_arrow, json_text, plain_text
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.question import ask
@@ -52,7 +52,6 @@ _ENDINGS: Final[dict[str, Format]] = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-_SIDE: Final = "#json"
 
 
 @dataclass(frozen=True)
@@ -279,6 +278,7 @@ def _write_arrow_like(
     pyarrow = import_arrow(what)
     reading.passes = 2
     shapes = _shapes(reading)
+    seconds = side_names((name for name, shape in shapes.items() if shape.has_side), shapes)
     fields = []
     for name, shape in shapes.items():
         types = {"float": pyarrow.float64(), "int": pyarrow.int64(), "bool": pyarrow.bool_()}
@@ -289,7 +289,8 @@ def _write_arrow_like(
         metadata = {"encoding": "json"} if is_json else None
         fields.append(pyarrow.field(shown, types[number] if number else text, metadata=metadata))
         if shape.has_side:
-            side = pyarrow.field(shown + _SIDE, pyarrow.string(), metadata={"encoding": "json"})
+            second = plain_text(seconds[name])
+            side = pyarrow.field(second, pyarrow.string(), metadata={"encoding": "json"})
             fields.append(side)
     schema = pyarrow.schema(fields)
     rows = 0

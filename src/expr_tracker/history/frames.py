@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from expr_tracker.errors import MissingExtraError
-from expr_tracker.history.columns import BOOL, SIDE, Column, Columns, Kind
+from expr_tracker.history.columns import BOOL, Column, Columns, Kind, side_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,7 @@ def _with_sides(columns: Columns, label: str) -> Columns:
     asides = {name: column.aside() for name, column in columns.by_name.items()}
     if not any(asides.values()):
         return columns
+    seconds = side_names((name for name, aside in asides.items() if aside), columns.by_name)
     table = Columns()
     table.length = columns.length
     for name, column in columns.by_name.items():
@@ -70,9 +71,7 @@ def _with_sides(columns: Columns, label: str) -> Columns:
         aside = asides[name]
         if not aside:
             continue
-        second = name + SIDE
-        while second in columns.by_name:  # somebody's metric has that very name
-            second += SIDE
+        second = seconds[name]
         side = table.by_name[second] = Column(columns.length)
         for row, value in aside.items():
             side.put(row, json_text(value))

@@ -159,8 +159,9 @@ def verify(
 
     Args:
         run: the run's directory, or one of its metrics files.
-        stream: as `producers_of` takes it.
-        rank: likewise.
+        stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
+        rank: a number, a list of them, or ``"*"``; ``None`` is the lowest rank of one stream and all
+            ranks of several.
         progress: called with the bytes done and the bytes to do; every file is read twice.
 
     Raises:

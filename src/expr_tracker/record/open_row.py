@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OVERFLOW_PATH", "SPAN_PATHS_MAX", "OpenRow"]
 
-#: Distinct span paths that one row takes: 100 000 of them once made a row too long to be stored.
+#: Distinct span paths that one row takes: 100 000 of them make a row too long to be stored.
 SPAN_PATHS_MAX: Final = 1_000
 #: Where the time of further paths is added up.
 OVERFLOW_PATH: Final = "(other)"

@@ -10,9 +10,9 @@ from expr_tracker.spans.records import Selection, StreamChoice, sources_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
 
     from expr_tracker.ranges import StepRange, TimeRange
+    from expr_tracker.spans.records import SpanRecord
 
 __all__ = ["PathTime", "StreamTime", "summarize"]
 
@@ -29,7 +29,7 @@ class PathTime:
 
     path: str
     depth: int
-    """How many spans are around it: 0 is a root span."""
+    """How many spans are around it, at least: 0 is a root span."""
     seconds: float
     """Their durations, added up."""
     share: float
@@ -54,16 +54,42 @@ class StreamTime:
 
 
 class _Sum:
+    """The spans of one path."""
+
     __slots__ = ("count", "depth", "duration_ns", "longest_ns")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.count = self.duration_ns = self.longest_ns = 0
 
-    def add(self, duration_ns: int) -> None:
+    def add(self, duration_ns: int, depth: int) -> None:
         self.count += 1
         self.duration_ns += duration_ns
         self.longest_ns = max(self.longest_ns, duration_ns)
+        self.depth = min(self.depth, depth)
+
+
+class _StreamSum:
+    """The spans of one stream and rank, or of a group of them."""
+
+    __slots__ = ("paths", "root_ns")
+
+    def __init__(self) -> None:
+        self.paths: dict[str, _Sum] = {}
+        #: Beside the paths: spans of one path may be root spans and not, as ``eval/loss`` is both
+        #: the name of one span and the path of ``loss`` within ``eval``.
+        self.root_ns = 0
+
+    def add(self, record: SpanRecord) -> None:
+        depth = record.depth if record.depth is not None else record.path.count("/")
+        path = record.path
+        if path not in self.paths and len(self.paths) >= _PATHS_MAX:
+            path = _OTHER_PATHS
+        if path not in self.paths:
+            self.paths[path] = _Sum(depth)
+        self.paths[path].add(record.duration_ns, depth)
+        if depth == 0:
+            self.root_ns += record.duration_ns
 
 
 def summarize(
@@ -90,23 +116,15 @@ def summarize(
         QueryError: a range that is none.
     """
     selection = Selection.asked(step_range, time_range)
-    sums: dict[str, dict[str, _Sum]] = {}
+    sums: dict[str, _StreamSum] = {}
     members: dict[str, list[str]] = {}
     for source in sources_of(run, stream, rank=rank):
         label = _group_of(source.key.stream) if group else source.label
         members.setdefault(label, []).append(source.label)
-        paths = sums.setdefault(label, {})
+        total = sums.setdefault(label, _StreamSum())
         for record in source.records(selection):
-            depth = record.depth if record.depth is not None else record.path.count("/")
-            path = record.path
-            if path not in paths and len(paths) >= _PATHS_MAX:
-                path = _OTHER_PATHS
-            if path not in paths:
-                paths[path] = _Sum(depth)
-            paths[path].add(record.duration_ns)
-            if path is _OTHER_PATHS and depth == 0:
-                paths[path].depth = 0
-    return [_stream_time(label, members[label], paths.items()) for label, paths in sums.items()]
+            total.add(record)
+    return [_stream_time(label, members[label], total) for label, total in sums.items()]
 
 
 def _group_of(stream: str | None) -> str:
@@ -116,9 +134,8 @@ def _group_of(stream: str | None) -> str:
     return match["prefix"] if match else stream
 
 
-def _stream_time(label: str, members: list[str], paths: Iterable[tuple[str, _Sum]]) -> StreamTime:
-    paths = list(paths)
-    root_ns = sum(total.duration_ns for _, total in paths if total.depth == 0)
+def _stream_time(label: str, members: list[str], stream: _StreamSum) -> StreamTime:
+    root_ns = stream.root_ns
     times = [
         PathTime(
             path=path,
@@ -129,7 +146,7 @@ def _stream_time(label: str, members: list[str], paths: Iterable[tuple[str, _Sum
             mean_ms=total.duration_ns / total.count / 1e6,
             max_ms=total.longest_ns / 1e6,
         )
-        for path, total in paths
+        for path, total in stream.paths.items()
     ]
     times.sort(key=lambda time: (-time.seconds, time.path))
     return StreamTime(label, tuple(members), root_ns / 1e9, tuple(times))

@@ -307,15 +307,6 @@ class StreamIndex:
             low, high, begins = min(low, least), max(high, top), offset
         return low, high
 
-    def attempt_at(self, offset: int) -> Attempt:
-        """Return the attempt that the line at ``offset`` belongs to."""
-        found = self.attempts[0]
-        for attempt in self.attempts:
-            if attempt.offset > offset:
-                break
-            found = attempt
-        return found
-
     def scan(self, file: LineFile, start: int | None = None) -> None:
         """Take in the lines of ``file`` from ``start`` (by default: from where the index ends)."""
         at = self.size if start is None else start

@@ -209,6 +209,26 @@ def test_runs_are_listed(run: Path) -> None:
     assert "No runs" in et("ls", empty).stdout
 
 
+@pytest.mark.parametrize("name", ["rows", "status", "path", "started", "metric", "loss"])
+def test_the_metric_of_a_list_takes_no_other_column_s_place(tmp_path: Path, name: str) -> None:
+    run = tmp_path / "project" / "one"
+    run.mkdir(parents=True)
+    (run / "metrics.jsonl").write_bytes(encode_line({"_step": 0, "_time": 5.0, name: math.inf}))
+    (plain,) = json.loads(et("ls", tmp_path, "--format", "json").stdout)
+    (listed,) = json.loads(et("ls", tmp_path, "--metric", name, "--format", "json").stdout)
+    assert listed.pop("_nonfinite") == {f"/metric/{name}": "Infinity"}
+    assert listed.pop("metric") == {name: None}
+    assert listed == plain
+    without = et("ls", tmp_path).stdout.splitlines()
+    table = et("ls", tmp_path, "--metric", name).stdout.splitlines()
+    assert table[0].startswith(without[0].rstrip())
+    assert table[0].endswith(f"  {name}" if name not in plain else f"  metric {name}") or (
+        name == "path"  # in JSON only
+    )
+    assert table[1].startswith(without[1].rstrip())
+    assert table[1].endswith("  inf")
+
+
 def test_a_run_that_cannot_be_read_is_listed_and_the_reason_said(run: Path) -> None:
     root = run.parent.parent
     bad = root / "project" / "bad"

@@ -348,15 +348,6 @@ def test_attempts_are_listed_with_their_ends(sampled: Path) -> None:
     )
 
 
-def test_the_attempt_of_an_offset_is_the_one_whose_marker_came_before(sampled: Path) -> None:
-    index = scanned(sampled)
-    marker_at = index.attempts[1].offset
-    assert index.attempt_at(0).number == 1
-    assert index.attempt_at(marker_at - 1).number == 1
-    assert index.attempt_at(marker_at).number == 2
-    assert index.attempt_at(10**9).number == 2
-
-
 @pytest.mark.parametrize(("from_step", "next_highest"), [(None, 8), (4, 3), (0, -1), (100, 99)])
 def test_the_highest_step_of_an_attempt_begins_anew_only_with_a_from_step(
     from_step: int | None, next_highest: int
