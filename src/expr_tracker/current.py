@@ -121,7 +121,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         print_to_screen: print every committed row; by default no.
         alert: alert configuration.
         alert_rules: rules to watch.
-        clock: what tells the times of rows, in tests of programs that log: see
+        clock: what tells the times of rows and spans, in tests of programs that log: see
             `expr_tracker.testing.ManualClock`.
         **kwargs: every field of `expr_tracker.options.Options`: ``stream``, ``step_policy``,
             ``durability``, ``resume_step``, ``capture``, ...

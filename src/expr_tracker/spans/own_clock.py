@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter_ns
 from typing import Final
 
 from expr_tracker.clock import SystemClock
@@ -18,11 +17,11 @@ class _OwnClock(SystemClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self.due_ns = perf_counter_ns() + _RESYNC_NS
+        self.due_ns = self.monotonic_ns() + _RESYNC_NS
 
     def resync(self) -> None:
         """Catch up with the machine's clock, and be due again in a second."""
-        self.due_ns = perf_counter_ns() + _RESYNC_NS
+        self.due_ns = self.monotonic_ns() + _RESYNC_NS
         super().resync()
 
 

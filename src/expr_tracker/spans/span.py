@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from threading import get_ident
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
@@ -37,11 +36,14 @@ from expr_tracker.spans.target import SpanTarget
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from expr_tracker.clock import Clock
     from expr_tracker.row import Row
 
 __all__ = ["Span", "SpanTarget", "settle_collected"]
 
 _SEQUENCES: Final = (tuple, list)
+#: No clock shows it: a monotonic one may begin at 0, and never goes below.
+_NOT_BEGUN: Final = -1
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -67,6 +69,7 @@ class Span:
     __slots__ = (
         "__weakref__",
         "_begun_by_hand",
+        "_clock",
         "_entry",
         "_generation",
         "_offset",
@@ -90,6 +93,7 @@ class Span:
         "track",
     )
 
+    _clock: Clock
     _entry: Entry | None
     _repeats: list[Span] | None
     _print_fn: Callable[[str], object] | None
@@ -117,7 +121,7 @@ class Span:
         self._generation = stack.generation
         self._repeats = None
         self._begun_by_hand = False
-        self._started_ns = 0
+        self._started_ns = _NOT_BEGUN
         self._offset = 0.0
         self.duration_ms = 0.0
         self.error = None
@@ -132,7 +136,8 @@ class Span:
     @property
     def started_at(self) -> float:
         """When it began, in Unix seconds; 0.0 before."""
-        return self._offset + self._started_ns / 1e9 if self._started_ns else 0.0
+        begun = self._started_ns != _NOT_BEGUN
+        return self._offset + self._started_ns / 1e9 if begun else 0.0
 
     def set(self, /, **attributes: Any) -> Span:
         """Add attributes and return the span.
@@ -170,19 +175,20 @@ class Span:
             self.is_open = False
             if error is not None:
                 self.error = _error_name(error)
-            self._finish(perf_counter_ns())
+            self._finish(self._clock.monotonic_ns())
         return self.duration_ms
 
     # One method, however long: a call more costs a thirtieth of the whole span.
-    def __enter__(self) -> Span:  # noqa: C901, PLR0912, PYI034 - and a repeat returns a copy
+    def __enter__(self) -> Span:  # noqa: C901, PYI034 - and a repeat returns a copy
         if self._generation != stack.generation:
             raise stack.refuse_after_fork(f"The span {self.path!r}")
         if self.is_open:
             return self._enter_again()
         self.is_open = True
-        if self._started_ns:
+        if self._started_ns != _NOT_BEGUN:
             self.duration_ms, self.error, self.metrics = 0.0, None, {}
         target = self._target_at_start = self._target()
+        clock = self._clock = own_clock if target is None else target.clock
         print_fn, plugins = self._own_print_fn, self._own_plugins
         open_spans = stack.open_spans
         below = open_spans.get()
@@ -209,13 +215,10 @@ class Span:
         self._plugins = plugins or ()
         if plugins or print_fn:
             self._announce()
-        now = self._started_ns = perf_counter_ns()
-        if target is not None:
-            self._offset = target.clock.offset
-        else:
-            if now > own_clock.due_ns:
-                own_clock.resync()
-            self._offset = own_clock.offset
+        now = self._started_ns = clock.monotonic_ns()
+        if target is None and now > own_clock.due_ns:
+            own_clock.resync()
+        self._offset = clock.offset
         entry = self._entry = [ref(self), below, self.name]
         open_spans.set(entry)
         return self
@@ -232,7 +235,7 @@ class Span:
             self.is_open = False
             if kind is not None:
                 self.error = kind.__name__
-            self._finish(perf_counter_ns())
+            self._finish(self._clock.monotonic_ns())
 
     async def __aenter__(self) -> Span:  # noqa: PYI034 - a repeat returns a copy
         return self.__enter__()
@@ -390,8 +393,8 @@ class Span:
     def _record(self, target: SpanTarget) -> bool:
         """Hand the finished span to a run; False if that one has finished too."""
         try:
-            if target is not self._target_at_start:
-                self._offset = target.clock.offset  # begun before this run was opened
+            if target is not self._target_at_start:  # begun before this run was opened
+                self._offset = target.clock.wall() - self._clock.monotonic_ns() / 1e9
             return record(target, self, self._offset + self._started_ns / 1e9)
         except BaseException as error:
             target.count_dropped("spans")

@@ -98,7 +98,7 @@ def test_spans_without_a_run_follow_a_clock_that_was_set_forward(
     with room.span("a") as span:
         pass
     assert abs(span.started_at - time.time()) < 1
-    assert own.due_ns > time.perf_counter_ns()
+    assert own.due_ns > time.monotonic_ns()
 
 
 def test_attributes_may_be_called_name_store_and_self(room: Any, run: Any) -> None:
