@@ -6,11 +6,9 @@ import json
 import logging
 import os
 import threading
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from expr_tracker.errors import (
@@ -18,7 +16,6 @@ from expr_tracker.errors import (
     RunFinishedError,
     StreamInUseError,
 )
-from expr_tracker.history import read_history
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.lock import is_locked
@@ -91,52 +88,6 @@ def test_the_identity_is_written_once_and_stays(make: Make, tmp_path: Path) -> N
     document = read_document(tmp_path / "p" / "n" / "run.json")
     assert document is not None
     assert document["id"] == first.id
-
-
-@pytest.mark.parametrize("damaged", [b"", b'{"id": "0f'])
-def test_a_damaged_identity_is_replaced_said_and_counted_once(
-    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: bytes
-) -> None:
-    make().finish(quiet=True)
-    identity = tmp_path / "p" / "n" / "run.json"
-    identity.write_bytes(damaged)
-    second = make()
-    assert second.info()["loss"]["degraded"] == {"damaged run.json files": 1}
-    (said,) = [text for text in caplog.messages if "run.json" in text]
-    assert second.id in said
-    second.finish(quiet=True)
-    third = make()
-    assert third.id == second.id == (read_document(identity) or {})["id"]
-    assert third.info()["loss"]["degraded"] == {}
-    assert len([text for text in caplog.messages if "run.json" in text]) == 1
-
-
-def test_a_value_whose_key_has_the_text_of_another_is_counted_and_said_once(
-    make: Make, caplog: pytest.LogCaptureFixture
-) -> None:
-    run = make()
-    for _ in range(3):
-        run.log({1: 0.5, "1": 0.7})
-    assert [row["1"] for row in run.history.query(-1)] == [0.7] * 3
-    loss = run.info()["loss"]
-    assert loss["dropped"] == {"values of 1, of two keys with one text": 3}
-    assert len([text for text in caplog.messages if "two keys" in text]) == 1
-
-
-class Kind(str, Enum):  # noqa: UP042 - a StrEnum has the str() that this one has not
-    LOSS = "loss"
-
-
-def test_a_key_of_an_enumeration_is_one_metric_whatever_was_logged_before(make: Make) -> None:
-    run = make()
-    run.log({Kind.LOSS: 1})
-    run.log({"loss": 2})
-    run.log({Kind.LOSS: 3})
-    run.log({Kind.LOSS: np.float32(4)}, step=3, commit=True)
-    expected = [{"loss": value} for value in (1, 2, 3, 4)]
-    assert run.history.query(-1, include_meta=False) == expected
-    assert read_history(run.dir, -1, include_meta=False, metrics=Kind.LOSS) == expected
-    assert dict(run.summary) == {"loss": 4}
 
 
 def test_config_is_written_when_empty_and_a_different_one_is_pointed_out(
