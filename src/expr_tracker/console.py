@@ -14,7 +14,6 @@ a line printed while a line is being stored is not stored, and a forked child is
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
@@ -22,6 +21,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from expr_tracker.notices import logger
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.reader import whole_lines
 from expr_tracker.store.sidecar import warn_of_lost_parts
@@ -40,7 +40,6 @@ __all__ = [
     "read_console",
 ]
 
-_logger = logging.getLogger("expr_tracker")
 
 Source = Literal["stdout", "stderr"]
 
@@ -238,7 +237,7 @@ class ConsoleCapture:
     def _fail(self, error: Exception) -> None:
         self._counts["failed"] += 1
         if self._counts["failed"] == 1:
-            _logger.warning(
+            logger.warning(
                 "Console capture: a line was not stored (%s: %s). Further ones are only counted.",
                 type(error).__name__,
                 error,

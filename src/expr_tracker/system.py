@@ -27,7 +27,6 @@ directly; elsewhere psutil is, where it is installed; GPUs come from ``pynvml`` 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import shutil
 import threading
@@ -36,6 +35,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from expr_tracker.notices import logger
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Counters", "ProcSource", "PsutilSource", "SystemMeter", "SystemThread"]
 
-_logger = logging.getLogger("expr_tracker")
 
 _MB: Final = 1024 * 1024
 #: A rate over less says more about the clock's ticks (10 ms in /proc) than about the machine.
@@ -393,7 +393,7 @@ class SystemThread:
             except Exception as error:  # noqa: BLE001 - a device may fail in any way; go on
                 self.failures += 1
                 if self.failures == 1:
-                    _logger.warning(
+                    logger.warning(
                         "System metrics: a sample failed (%s: %s). Further ones are only counted.",
                         type(error).__name__,
                         error,

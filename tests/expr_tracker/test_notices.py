@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from expr_tracker.notices import OTHER_KINDS, Notices, logger
+from expr_tracker.notices import OTHERS, Notices, logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def test_the_kinds_that_are_counted_by_name_are_limited_and_no_count_is_lost() -
     counts = notices.counts("dropped")
     assert len(counts) == 1_000
     assert sum(counts.values()) == 5_000
-    assert counts[OTHER_KINDS] == 5_000 - 999
+    assert counts[OTHERS] == 5_000 - 999
     assert notices.counts("refused") == {"rows": 5_000}
 
 

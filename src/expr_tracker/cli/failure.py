@@ -15,13 +15,12 @@ import click
 
 from expr_tracker.cli.terminal import say, shown
 from expr_tracker.errors import TrackerError
+from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 __all__ = ["Failure", "check_command", "one_line_usage_errors", "reported"]
-
-_logger = logging.getLogger("expr_tracker")
 
 
 class Failure(click.ClickException):
@@ -102,7 +101,7 @@ def reported() -> Iterator[None]:
         Failure: in place of them.
     """
     warnings = _Warnings(logging.WARNING)
-    _logger.addHandler(warnings)
+    logger.addHandler(warnings)
     try:
         yield
     except TrackerError as error:
@@ -113,4 +112,4 @@ def reported() -> Iterator[None]:
         where = f"{error.filename}: " if error.filename is not None else ""
         raise Failure(where + (error.strerror or str(error))) from error
     finally:
-        _logger.removeHandler(warnings)
+        logger.removeHandler(warnings)

@@ -32,7 +32,7 @@ SIDE: Final = "#json"
 #: What a cell is, one byte each; numbers come last so that one comparison tells them apart.
 MISSING, NULL, OTHER, BOOL, INT, FLOAT = range(6)
 #: Every whole number up to here is a float; the next one is not.
-_FLOAT_EXACT_MAX: Final = 2**53
+FLOAT_EXACT_MAX: Final = 2**53
 _FLOATS: Final[dict[type, int]] = {UnsetType: MISSING, NoneType: NULL, float: FLOAT}
 _INTS: Final[dict[type, int]] = {UnsetType: MISSING, NoneType: NULL, int: INT}
 _FLOAT_KINDS: Final = frozenset(_FLOATS)
@@ -188,7 +188,7 @@ class Column:
         numbers = self.numbers
         if numbers is None or numbers.typecode == "d" or not numbers:
             return False
-        return bool(max(numbers) > _FLOAT_EXACT_MAX or min(numbers) < -_FLOAT_EXACT_MAX)
+        return bool(max(numbers) > FLOAT_EXACT_MAX or min(numbers) < -FLOAT_EXACT_MAX)
 
     def set_apart_beyond(self) -> None:
         """Move whole numbers beyond 64 bits from the numbers to the other values."""

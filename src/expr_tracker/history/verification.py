@@ -8,12 +8,9 @@ their files look like.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
-
-import msgspec
 
 from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import Producer, producers_of
@@ -22,18 +19,17 @@ from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
-from expr_tracker.row import Row, without_nonfinite
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import path_within, sidecar_of
 from expr_tracker.store.index import StreamIndex
-from expr_tracker.store.lines import decode_line
-from expr_tracker.store.lock import is_locked
+from expr_tracker.store.lines import decode_line, encode_canonical_line
 from expr_tracker.store.sidecar import tail_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from expr_tracker.row import Row
     from expr_tracker.store.index import Attempt
     from expr_tracker.store.parts import LostPart
 
@@ -48,8 +44,6 @@ _STEPS_LISTED: Final = 5
 _HASH_BYTES: Final = 1 << 20
 #: Twice what a table may have when it is logged; a larger file is read for its hash only.
 _TABLE_BYTES_MAX: Final = 128 << 20
-
-_canonical = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass
@@ -203,7 +197,11 @@ def _differences(one: Producer, other: Producer) -> list[str]:
         left.report_lost()
         right.report_lost()
         for step, mine, theirs in _paired(_rows(left), _rows(right)):
-            if mine is not None and theirs is not None and _line(mine) == _line(theirs):
+            if (
+                mine is not None
+                and theirs is not None
+                and encode_canonical_line(mine) == encode_canonical_line(theirs)
+            ):
                 continue
             count += 1
             if count <= _STEPS_LISTED:
@@ -247,28 +245,18 @@ def _difference(mine: Row | None, theirs: Row | None) -> str:
             parts.append(f"{name!r} is missing on the other side")
         elif name not in mine:
             parts.append(f"{name!r} only on the other side")
-        elif _line({name: mine[name]}) != _line({name: theirs[name]}):
+        elif encode_canonical_line({name: mine[name]}) != encode_canonical_line(
+            {name: theirs[name]}
+        ):
             parts.append(f"{name!r} {mine[name]!r:.60} != {theirs[name]!r:.60}")
     return "; ".join(parts)
 
 
-def _line(row: Row) -> bytes:
-    """Return the canonical bytes of a row: sorted keys, shortest exact numbers."""
-    strict = without_nonfinite(row)
-    try:
-        return _canonical(strict) + b"\n"
-    except (UnicodeEncodeError, RecursionError):
-        text = json.dumps(strict, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
 def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
     report = StreamReport(producer.key.stream, producer.key.rank, producer.path)
-    # Asked before the file is opened: a writer that ends in between is running, not lost.
-    was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
         scanned = _count(source, report, progress)
-        told = told_attempts(producer, source, was_live=was_live, attempts=scanned)
+        told = told_attempts(producer, source, scanned)
         for attempt, each in zip(told, report.attempts, strict=True):
             each.status = attempt.status
         _hash(source, report, progress)
@@ -333,7 +321,7 @@ def _hash(source: Source, report: StreamReport, progress: Progress) -> None:
     size_of_row = source.size // max(1, report.rows)
     left = source.size
     for batch in rows_by_step(source, View(source.index.attempts, None)):
-        digest.update(b"".join(map(_line, batch)))
+        digest.update(b"".join(map(encode_canonical_line, batch)))
         report.steps += len(batch)
         read = min(left, len(batch) * size_of_row)
         left -= read

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.notices import OTHERS
+
 if TYPE_CHECKING:
     from expr_tracker.row import Row
 
@@ -13,7 +15,7 @@ __all__ = ["OVERFLOW_PATH", "SPAN_PATHS_MAX", "OpenRow"]
 #: Distinct span paths that one row takes: 100 000 of them once made a row too long to be stored.
 SPAN_PATHS_MAX: Final = 1_000
 #: Where the time of further paths is added up.
-OVERFLOW_PATH: Final = "(other)"
+OVERFLOW_PATH: Final = OTHERS
 
 #: What the time of a path is named by.
 _DURATION: Final = "time_ms/"

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.notices import OTHERS
 from expr_tracker.spans.records import Range, Selection, StepRange, StreamChoice, sources_of
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["PathTime", "StreamTime", "summarize"]
 _NUMBERED: Final = re.compile(r"(?P<prefix>.*?[A-Za-z])[-_]?\d+")
 #: Span paths may hold what users make up; beyond this many they are summed as one.
 _PATHS_MAX: Final = 10_000
-_OTHER_PATHS: Final = "(other)"
+_OTHER_PATHS: Final = OTHERS
 
 
 @dataclass(frozen=True, slots=True)

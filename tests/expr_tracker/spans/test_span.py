@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.spans import settle_collected, stack
+from expr_tracker.spans import stack
 from expr_tracker.spans.recording import ATTRIBUTES_BYTES_MAX
 from expr_tracker.spans.span import Span
 from expr_tracker.spans.stack import DEPTH_MAX, OVERFLOW_PATH, PATH_CHARACTERS_MAX
@@ -205,7 +205,7 @@ def test_a_span_thrown_away_leaves_the_stack_and_is_counted(
         pass
     room.start_span("lost")
     gc.collect()
-    settle_collected(run)
+    stack.settle_collected(run)
     assert run.paths == ["x"]
     assert run.dropped == ["spans never ended"] * 2
     assert caplog.text.count("thrown away without an end") == 1
