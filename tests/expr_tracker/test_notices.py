@@ -48,12 +48,22 @@ def test_a_kind_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == ["text 0", "other 0", "other 1", "other 2"]
 
 
-def test_the_kinds_that_are_remembered_are_limited() -> None:
+def test_the_kinds_that_are_remembered_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     notices = Notices()
     for number in range(20_000):
         notices.once(number, "text")
-    assert len(notices._said) == 10_000
-    assert len(notices._queue) == 1_000
+        notices.emit()
+    assert len(caplog.messages) == 10_000
+
+
+def test_the_texts_that_wait_are_limited_and_the_newest_stay(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    notices = Notices()
+    for number in range(3_000):
+        notices.once(number, f"text {number}")
+    notices.emit()
+    assert caplog.messages == [f"text {number}" for number in range(2_000, 3_000)]
 
 
 def test_counts_are_kept_by_fate_and_kind() -> None:

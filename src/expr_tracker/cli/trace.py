@@ -11,9 +11,9 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import Failure, reported
-from expr_tracker.cli.parameters import Rank
+from expr_tracker.cli.parameters import Rank, comma_list, stream_choice
 from expr_tracker.cli.terminal import say, say_json, shown
-from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
+from expr_tracker.errors import QueryError, TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def _write(options: dict[str, Any]) -> None:
             output,
             **_filters(options),
             temp_dir=options["temp_dir"],
-            metrics=_names(metrics) if metrics else None,
+            metrics=comma_list(metrics) if metrics else None,
         )
     except (TrackerError, FileNotFoundError):
         raise
@@ -142,17 +142,10 @@ def _path_cell(path: str) -> str:
     return "..." + text[3 - _PATH_CHARACTERS_MAX :]
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _streams(text: str | None) -> str | list[str | None]:
-    if text is None or text.strip() == "*":
-        return "*"
-    names = _names(text)
-    if not names:
-        raise RunNotFoundError(f"--stream {text!r} names no stream; leave it out for all.")
-    return [None if name == "default" else name for name in names]
+    choice = "*" if text is None else stream_choice(text)
+    # A list, also of one: each stream with all its ranks.
+    return choice if choice == "*" or isinstance(choice, list) else [choice]
 
 
 def _range(option: str, text: str | None, number: Callable[[str], Any]) -> tuple[Any, Any] | None:

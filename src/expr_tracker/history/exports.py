@@ -30,8 +30,8 @@ from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
 from expr_tracker.row import META_NAMES, Row
+from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.documents import replacing
-from expr_tracker.store.files import is_own_file
 from expr_tracker.store.lines import encode_line
 from expr_tracker.surrogates import storable_text
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.store.files import StreamKey
 
-__all__ = ["ExportReport", "Format", "export"]
+__all__ = ["ExportReport", "Format", "csv_cell", "export"]
 
 Format = Literal["parquet", "csv", "jsonl", "arrow"]
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.history.source import Source
 from expr_tracker.notices import logger
-from expr_tracker.store.files import RunFiles, StreamKey, check_stream
+from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.index import StreamIndex
+from expr_tracker.store.names import check_stream
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
 from expr_tracker.store.sidecar import parts_said, tail_checksum

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, SupportsIndex, TypeAlias, TypedDict
 
-from expr_tracker.errors import QueryError
+from expr_tracker.errors import QueryError, QuestionTypeError
 from expr_tracker.row import META_NAMES
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ __all__ = [
     "PandasOutput",
     "PolarsOutput",
     "Question",
-    "QuestionTypeError",
     "RowsOutput",
     "StepRange",
     "ask",
@@ -98,10 +97,6 @@ class AskedHere(AskedOfRun, total=False):
 
     include_open: bool
     run: str | os.PathLike[str] | None
-
-
-class QuestionTypeError(QueryError, TypeError):
-    """A part of a question has the wrong type; callers of this API also catch TypeError."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.notices import OTHERS
 from expr_tracker.spans.records import Range, Selection, StepRange, StreamChoice, sources_of
+from expr_tracker.store.names import DEFAULT_LABEL
 
 if TYPE_CHECKING:
     import os
@@ -110,7 +111,7 @@ def summarize(
 
 def _group_of(stream: str | None) -> str:
     if stream is None:
-        return "default"
+        return DEFAULT_LABEL
     match = _NUMBERED.fullmatch(stream)
     return match["prefix"] if match else stream
 

@@ -130,10 +130,11 @@ class StreamIndex:
     """The set-aside parts, those that are gone included."""
     live_size: int = 0
     """Bytes of the live file that the sidecar covered."""
+    block_lines: int = BLOCK_LINES
+    """Lines of one block; doubled when neighbours are joined."""
     _blocks: list[tuple[int, int, int, int]] = field(default_factory=list)
     # (lowest step, first line, offset, highest step) of every closed block. One list of tuples,
     # so that an exception from a signal handler cannot leave columns of different lengths.
-    _block_lines: int = BLOCK_LINES
     _low: int = _NO_STEP_LOW
     _high: int = _NO_STEP_HIGH
     _block_start: int = 0
@@ -163,14 +164,14 @@ class StreamIndex:
         self.rows += 1
         self.size += size
         self.lines += 1
-        if self.lines - self._block_first >= self._block_lines:
+        if self.lines - self._block_first >= self.block_lines:
             self._close_block()
 
     def note_line(self, size: int) -> None:
         """Take in one appended line of ``size`` bytes that says nothing about steps or attempts."""
         self.size += size
         self.lines += 1
-        if self.lines - self._block_first >= self._block_lines:
+        if self.lines - self._block_first >= self.block_lines:
             self._close_block()
 
     def note_marker(self, marker: Row, size: int) -> None:
@@ -229,7 +230,7 @@ class StreamIndex:
             low, high = min(block[0] for block in pair), max(block[3] for block in pair)
             joined.append((low, pair[0][1], pair[0][2], high))
         self._blocks = joined
-        self._block_lines *= 2
+        self.block_lines *= 2
 
     def copy(self) -> StreamIndex:
         """Return an index that later rows do not change."""
@@ -363,7 +364,7 @@ class StreamIndex:
             "has_duplicate_steps": self.has_repeats,
             "unreadable": self.unreadable,
             "tail": tail,
-            "block_lines": self._block_lines,
+            "block_lines": self.block_lines,
             "open_block": [self._low, self._block_first, self._block_start, self._high],
             "index": [list(block) for block in self._blocks],
             "attempts": [list(vars(attempt).values()) for attempt in self.attempts],
@@ -403,7 +404,7 @@ class StreamIndex:
                 (_whole(low), _count(first), _count(start), _whole(high))
                 for low, first, start, high in document["index"]
             ]
-            index._block_lines = max(BLOCK_LINES, _count(document["block_lines"]))
+            index.block_lines = max(BLOCK_LINES, _count(document["block_lines"]))
             index._low, index._block_first, index._block_start, index._high = document[
                 "open_block"
             ]

@@ -49,7 +49,7 @@ def test_list_shows_every_version(project: Path) -> None:
     result = et("list", project)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["ARTIFACT", "data:v0", "model:v0", "model:v1"]
+    assert [line.split()[0] for line in lines] == ["artifact", "data:v0", "model:v0", "model:v1"]
     assert lines[3].endswith("best")
     assert "2.0 KiB" in lines[3]
     assert "sft-1" in lines[3]
@@ -71,7 +71,7 @@ def test_show_prints_one_version_with_its_entries(project: Path) -> None:
     assert lines[0] == "artifact    model:v1"
     assert "2.0 KiB  model.pt" in lines[-1]
     assert "-> s3://bucket/data.csv" in et("show", project, "data").stdout
-    (row,) = json.loads(et("show", project, "model:v0", "--format", "json").stdout)
+    row = json.loads(et("show", project, "model:v0", "--format", "json").stdout)
     assert row["entries"][0]["path"] == "model.pt"
 
 

@@ -443,7 +443,7 @@ def test_a_span_that_outlives_its_run_is_dropped_with_one_warning(
 def test_a_failing_recorder_does_not_reach_the_program(
     room: Any, run: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: Any) -> int:
+    def fail(*_: Any, **__: Any) -> int:
         raise RuntimeError("disk on fire")
 
     run.finished = fail
