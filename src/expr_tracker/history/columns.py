@@ -23,7 +23,20 @@ from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["SIDE", "Column", "Columns", "Kind"]
+__all__ = [
+    "BOOL",
+    "FLOAT",
+    "FLOAT_EXACT_MAX",
+    "INT",
+    "MISSING",
+    "NULL",
+    "OTHER",
+    "SIDE",
+    "Column",
+    "Columns",
+    "Kind",
+    "cells_of",
+]
 
 Kind = Literal["float", "int", "bool", "text", "nested", "null"]
 

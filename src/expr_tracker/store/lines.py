@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "decode_line",
+    "encode_canonical_line",
     "encode_exact_line",
     "encode_finite",
     "encode_line",
