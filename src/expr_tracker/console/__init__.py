@@ -12,7 +12,6 @@ as a terminal would show it in the end.
 
 from __future__ import annotations
 
-from expr_tracker.console.capture import ConsoleCapture, Limits
 from expr_tracker.console.reading import collapse, console_file, read_console
 
-__all__ = ["ConsoleCapture", "Limits", "collapse", "console_file", "read_console"]
+__all__ = ["collapse", "console_file", "read_console"]

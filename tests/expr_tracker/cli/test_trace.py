@@ -84,7 +84,7 @@ def test_a_summary_as_json(run: Path) -> None:
         (["--stream", ","], "names no stream"),
         (["--rank", "7"], "rank 7"),
         (["--metrics", "los"], "Did you mean 'loss'"),
-        (["--temp-dir", "/nonexistent"], "does not exist"),
+        (["--temp-dir", "nowhere"], "does not exist"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

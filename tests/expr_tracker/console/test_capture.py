@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.console import ConsoleCapture, Limits, collapse, read_console
+from expr_tracker.console import collapse, read_console
+from expr_tracker.console.capture import ConsoleCapture, Limits
 from expr_tracker.store.lines import decode_line
 from expr_tracker.testing import ManualClock
 

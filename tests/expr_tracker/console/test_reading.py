@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.console import ConsoleCapture, collapse, read_console
+from expr_tracker.console import collapse, read_console
+from expr_tracker.console.capture import ConsoleCapture
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.testing import ManualClock
 
