@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,6 +65,26 @@ def test_list_can_be_narrowed_and_printed_as_json(project: Path) -> None:
     assert rows[0]["_nonfinite"] == {"/metadata/acc": "NaN"}
     assert len(et("list", project, "--type", "dataset").stdout.splitlines()) == 2
     assert et("list", project, "--type", "other").stdout == "No artifacts.\n"
+
+
+def test_columns_stay_in_line_beside_wide_characters(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"x")
+    store = ArtifactStore(project / "artifacts", None, "训练")
+    store.log(Artifact("模型").add_file(tmp_path / "model.pt"), aliases=["best"])
+    title, *lines = et("list", project).stdout.splitlines()
+    # An ideograph takes two cells.
+    wide = next(line for line in lines if "模型" in line)
+    cells = wide.replace("模型", "####").replace("训练", "####")
+    assert cells.index("best") == title.index("aliases")
+    assert all(re.search(r"B +\d{4}(-\d\d){2} \d\d(:\d\d){2}  ", line) for line in lines)
+
+
+def test_json_has_texts_as_they_are(project: Path) -> None:
+    noted = Artifact("noted", metadata={"note": "ü"}).add_reference("s3://bucket/data.csv")
+    ArtifactStore(project / "artifacts", None, "r").log(noted)
+    assert '"note": "ü"' in et("show", project, "noted", "--format", "json").stdout
+    assert '"note": "ü"' in et("list", project, "noted", "--format", "json").stdout
+    assert '{"note":"ü"}' in et("show", project, "noted").stdout
 
 
 def test_show_prints_one_version_with_its_entries(project: Path) -> None:
