@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from expr_tracker.errors import NoRunError, RunActiveError
 from expr_tracker.loading import loading
+from expr_tracker.spans import span_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence
@@ -75,7 +76,6 @@ _is_opening = False
 _has_finished = False
 _is_discarded = False
 _dropped_in_child = 0
-_span_class: type[Span] | None = None
 
 
 def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
@@ -433,7 +433,7 @@ def span(
     """
     if _is_discarded:
         _discard("span")
-    return (_span_class or _spans())(name, attributes, print_fn, plugins, _target)
+    return (span_class.made or span_class.get())(name, attributes, print_fn, plugins, _target)
 
 
 def start_span(
@@ -446,16 +446,6 @@ def start_span(
 ) -> Span:
     """Begin a span that ``.end()`` ends: for blocks that no ``with`` can hold."""
     return span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()
-
-
-def _spans() -> type[Span]:
-    global _span_class  # noqa: PLW0603 - loaded once, by the first span
-    if _span_class is None:
-        with loading:
-            from expr_tracker.spans import Span  # noqa: PLC0415 - only who times pays
-
-        _span_class = Span
-    return _span_class
 
 
 def _target() -> Any:

@@ -16,13 +16,12 @@ import click
 
 from expr_tracker.cli.terminal import say, shown
 from expr_tracker.errors import TrackerError
+from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 __all__ = ["Failure", "check_command", "one_line_usage_errors", "reported"]
-
-_logger = logging.getLogger("expr_tracker")
 
 
 class Failure(click.ClickException):
@@ -113,7 +112,7 @@ def reported() -> Iterator[None]:
         Failure: in place of them.
     """
     warnings = _Warnings(logging.WARNING)
-    _logger.addHandler(warnings)
+    logger.addHandler(warnings)
     try:
         yield
     except TrackerError as error:
@@ -125,4 +124,4 @@ def reported() -> Iterator[None]:
         failure = Failure if isinstance(error, _WRONG_PATHS) else _SystemFailure
         raise failure(where + (error.strerror or str(error))) from error
     finally:
-        _logger.removeHandler(warnings)
+        logger.removeHandler(warnings)

@@ -36,7 +36,7 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
     et ls runs/llm --metric loss
     et ls --format json > runs.json
     """  # noqa: D301 - click reads the control character
-    from expr_tracker.history.status import overviews
+    from expr_tracker.history import overviews
     from expr_tracker.options import root_from_environment
 
     root = Path(directory or root_from_environment() or "runs")

@@ -9,7 +9,15 @@ import click
 
 from expr_tracker.cli.failure import Failure
 
-__all__ = ["Attempt", "Count", "Rank", "StepRange", "TimeRange"]
+__all__ = [
+    "Attempt",
+    "Count",
+    "Rank",
+    "StepRange",
+    "TimeRange",
+    "comma_list",
+    "stream_choice",
+]
 
 if TYPE_CHECKING:
     _OneLine = click.ParamType[Any]
@@ -113,3 +121,26 @@ class Rank(_OneLine):
         if not (text.isascii() and text.isdigit() and len(text) < 20):
             raise Failure(f"--rank {text}: expected a whole number from 0.")
         return int(text)
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the names in a list with commas; the spaces around them are no part of a name."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def stream_choice(text: str | None) -> str | list[str | None] | None:
+    """Return the streams that ``--stream`` means, as `read_history` takes them.
+
+    ``default`` is the default producer, ``*`` is all, and a comma goes between several.
+
+    Raises:
+        Failure: it names none.
+    """
+    from expr_tracker.history import stream_named
+
+    if text is None or text.strip() == "*":
+        return None if text is None else "*"
+    names = [stream_named(name) for name in comma_list(text)]
+    if not names:
+        raise Failure(f"--stream {text!r} names no stream; leave it out, or pass '*' for all.")
+    return names[0] if len(names) == 1 else names

@@ -11,9 +11,8 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.parameters import Rank, StepRange, TimeRange
+from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
 from expr_tracker.cli.terminal import say, say_json, shown
-from expr_tracker.errors import RunNotFoundError
 
 if TYPE_CHECKING:
     from expr_tracker.trace import StreamTime
@@ -86,7 +85,7 @@ def _write(options: dict[str, Any]) -> None:
         output,
         **_filters(options),
         temp_dir=options["temp_dir"],
-        metrics=_names(metrics) if metrics else None,
+        metrics=comma_list(metrics) if metrics else None,
     )
     say(f"{count} spans written to {output}.")
     say("Open it in https://ui.perfetto.dev or chrome://tracing.")
@@ -129,14 +128,7 @@ def _path_cell(path: str) -> str:
     return "..." + text[3 - _PATH_CHARACTERS_MAX :]
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _streams(text: str | None) -> str | list[str | None]:
-    if text is None or text.strip() == "*":
-        return "*"
-    names = _names(text)
-    if not names:
-        raise RunNotFoundError(f"--stream {text!r} names no stream; leave it out for all.")
-    return [None if name == "default" else name for name in names]
+    choice = "*" if text is None else stream_choice(text)
+    # A list, also of one: each stream with all its ranks.
+    return choice if choice == "*" or isinstance(choice, list) else [choice]

@@ -23,16 +23,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from expr_tracker.errors import QueryError
 from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns, side_names
-from expr_tracker.history.frames import arrow_array, import_arrow, json_text, plain_text
+from expr_tracker.history.frames import arrow_array, import_arrow, json_text
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.question import ask
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
 from expr_tracker.row import META_NAMES, Row
+from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.documents import replacing
-from expr_tracker.store.files import is_own_file
 from expr_tracker.store.lines import encode_line
+from expr_tracker.surrogates import storable_text
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.store.files import StreamKey
 
-__all__ = ["ExportReport", "Format", "export"]
+__all__ = ["ExportReport", "Format", "csv_cell", "export"]
 
 Format = Literal["parquet", "csv", "jsonl", "arrow"]
 
@@ -284,12 +285,12 @@ def _write_arrow_like(
         types = {"float": pyarrow.float64(), "int": pyarrow.int64(), "bool": pyarrow.bool_()}
         number = shape.number
         text = pyarrow.null() if OTHER not in shape.marks else pyarrow.string()
-        shown = plain_text(name)
+        shown = storable_text(name)
         is_json = number is None and OTHER in shape.marks and not shape.is_text
         metadata = {"encoding": "json"} if is_json else None
         fields.append(pyarrow.field(shown, types[number] if number else text, metadata=metadata))
         if shape.has_side:
-            second = plain_text(seconds[name])
+            second = storable_text(seconds[name])
             side = pyarrow.field(second, pyarrow.string(), metadata={"encoding": "json"})
             fields.append(side)
     schema = pyarrow.schema(fields)
@@ -316,7 +317,7 @@ def _arrays(pyarrow: Any, columns: Columns, shapes: dict[str, _Shape]) -> list[A
         elif OTHER in shape.marks:
             texts: list[str | None] = [None] * columns.length
             for row, value in column.others.items():
-                texts[row] = plain_text(value) if shape.is_text else json_text(value)
+                texts[row] = storable_text(value) if shape.is_text else json_text(value)
             arrays.append(pyarrow.array(texts, pyarrow.string()))
         else:
             arrays.append(pyarrow.nulls(columns.length))

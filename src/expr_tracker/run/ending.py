@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 __all__ = [
     "SignalWatch",
     "end_by_signal",
+    "is_multiprocessing_child",
     "keep_interrupt_status",
     "status_at_exit",
     "watch_child_exit",

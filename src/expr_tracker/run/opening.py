@@ -25,11 +25,12 @@ from expr_tracker.run.life import Life
 from expr_tracker.run.place import Place, check_case
 from expr_tracker.run.stream import OpenStream, drop_namesake, warn_of_value
 from expr_tracker.store.documents import damaged_of, mend, write_once
-from expr_tracker.store.files import RunFiles, StreamKey, check_stream
+from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.markers import REWOUND, begin_marker, end_marker
+from expr_tracker.store.names import check_stream, stream_label
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
@@ -210,8 +211,7 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
         except StreamInUseError:
             if if_in_use == "refuse" or number > _SIBLINGS_MAX:
                 raise
-            stem = wanted.stream if wanted.stream is not None else "default"
-            key = StreamKey(f"{stem}-{number}", key.rank)
+            key = StreamKey(f"{stream_label(wanted.stream)}-{number}", key.rank)
             continue
         if key is not wanted:
             notices.say(

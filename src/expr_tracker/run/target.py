@@ -94,8 +94,8 @@ class RunSpans:
 
     def close(self, timeout_seconds: float | None = None) -> None:
         """Count spans that were begun and thrown away, write what waits and close the file."""
-        if "expr_tracker.spans" in sys.modules:
-            sys.modules["expr_tracker.spans"].settle_collected(self)
+        if "expr_tracker.spans.stack" in sys.modules:  # else nobody has begun a span
+            sys.modules["expr_tracker.spans.stack"].settle_collected(self)
         if self._writer is not None:
             self._writer.close({}, timeout_seconds)
 

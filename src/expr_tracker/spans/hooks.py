@@ -17,11 +17,20 @@ from expr_tracker.spans.stack import warn_once
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from expr_tracker.record.open_row import Join
     from expr_tracker.row import Row
     from expr_tracker.spans.span import Span
 
-__all__ = ["OwnedByProcess", "SpanPlugin", "end_plugins", "start_plugins"]
+__all__ = ["JOINS", "OwnedByProcess", "SpanPlugin", "end_plugins", "start_plugins"]
 
+#: How a metric of a plugin joins the value before, where a path ends several times within a row.
+#: What stands in no line here is added up.
+JOINS: Final[Mapping[str, Join]] = {
+    "cpu_percent": "average",
+    "gpu_percent": "average",
+    "gpu_mem_peak_mb": "peak",
+    "gpu_mem_used_mb": "peak",
+}
 #: The metrics that a span makes itself.
 _RESERVED: Final = frozenset({"time_ms", "count"})
 _MESSAGE_CHARACTERS_MAX: Final = 200

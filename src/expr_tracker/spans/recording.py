@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.row import key_text
+from expr_tracker.spans.hooks import JOINS
 from expr_tracker.spans.stack import warn_once
 from expr_tracker.store.lines import encode_finite, encode_line
 
@@ -38,7 +39,7 @@ def record(target: SpanTarget, span: Span, start: float) -> bool:
     if metrics:
         metrics, is_plain = _encoded(target, metrics)
         span.metrics = metrics
-    step = target.finished(path, duration_ms, metrics)
+    step = target.finished(path, duration_ms, metrics, joins=JOINS)
     if step is None:
         return False
     if not target.records:

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.store.files import StreamKey
 
-__all__ = ["Selection", "SpanRecord", "SpanSource", "StreamChoice", "sources_of"]
+__all__ = [
+    "Selection",
+    "SpanRecord",
+    "SpanSource",
+    "StepRange",
+    "StreamChoice",
+    "sources_of",
+]
 
 #: The year 2223 in epoch seconds: nanoseconds still fit 64 bits, later is no clock but damage.
 _START_SECONDS_MAX: Final = 8e9

@@ -29,17 +29,19 @@ from expr_tracker.spans.stack import (
     OVERFLOW_PATH,
     PATH_CHARACTERS_MAX,
     Entry,
+    report_lost,
+    settled,
     warn_once,
 )
-from expr_tracker.spans.target import SpanTarget
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from expr_tracker.clock import Clock
     from expr_tracker.row import Row
+    from expr_tracker.spans.target import SpanTarget
 
-__all__ = ["Span", "SpanTarget", "settle_collected"]
+__all__ = ["Span"]
 
 _SEQUENCES: Final = (tuple, list)
 #: No clock shows it: a monotonic one may begin at 0, and never goes below.
@@ -197,7 +199,7 @@ class Span:
             reference = below[0]
             parent = reference() if reference is not None else None
             if parent is None or not parent.is_open:
-                below, parent = _settled(below, target)
+                below, parent = settled(below, target)
         if below is None or parent is None:
             self.path, self.depth, self.track, self._print_level = self.name, 0, get_ident(), 0
         else:
@@ -302,7 +304,7 @@ class Span:
                 # A span further out has ended: only the open ones are in the path.
                 lost: list[str] = []
                 rebuilt, names = stack.remaining(below, lost)
-                _report_lost(lost, self._target_at_start)
+                report_lost(lost, self._target_at_start)
                 below = rebuilt or below
                 path = "/".join([*names, self.name])
                 self.depth = len(names)
@@ -313,7 +315,7 @@ class Span:
             # Too deep to walk each time; still let go of what ended right below.
             lost = []
             above = stack.skip_ended(below[1], lost)
-            _report_lost(lost, self._target_at_start)
+            report_lost(lost, self._target_at_start)
             if above is not below[1]:
                 below = [below[0], above, below[2]]
             self.depth = depth + 1
@@ -416,33 +418,3 @@ def _error_name(error: BaseException | type[BaseException] | str) -> str:
     if isinstance(error, str):
         return error
     return error.__name__ if isinstance(error, type) else type(error).__name__
-
-
-def settle_collected(target: SpanTarget | None = None) -> None:
-    """Take spans off the caller's stack that were thrown away while open; count them in a run.
-
-    Spans do this as they begin; whoever closes a run does it for those after which none began.
-    """
-    below = stack.open_spans.get()
-    if below is not None:
-        below, _ = _settled(below, target)
-        stack.open_spans.set(below)
-
-
-def _settled(below: Entry, target: SpanTarget | None) -> tuple[Entry | None, Span | None]:
-    lost: list[str] = []
-    found = stack.skip_ended(below, lost)
-    _report_lost(lost, target)
-    span = found[0]() if found is not None and found[0] is not None else None
-    return (found, span) if span is not None else (None, None)
-
-
-def _report_lost(names: list[str], target: SpanTarget | None) -> None:
-    for name in names:
-        if target is not None:
-            target.count_dropped("spans never ended")
-        warn_once(
-            "lost",
-            f"The span {name!r} began and was thrown away without an end: it is dropped. "
-            "Call .end(), or use it in a with statement.",
-        )

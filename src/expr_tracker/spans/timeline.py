@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.notices import OTHERS
 from expr_tracker.spans.records import Selection, StreamChoice, sources_of
+from expr_tracker.store.names import DEFAULT_LABEL
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +22,7 @@ __all__ = ["PathTime", "StreamTime", "summarize"]
 _NUMBERED: Final = re.compile(r"(?P<prefix>.*?[A-Za-z])[-_]?\d+")
 #: Span paths may hold what users make up; beyond this many they are summed as one.
 _PATHS_MAX: Final = 10_000
-_OTHER_PATHS: Final = "(other)"
+_OTHER_PATHS: Final = OTHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def summarize(
 
 def _group_of(stream: str | None) -> str:
     if stream is None:
-        return "default"
+        return DEFAULT_LABEL
     match = _NUMBERED.fullmatch(stream)
     return match["prefix"] if match else stream
 

@@ -29,9 +29,10 @@ from expr_tracker.spans.records import (
     StreamChoice,
     sources_of,
 )
+from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.documents import replacing
-from expr_tracker.store.files import is_own_file
 from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.store.names import stream_label
 
 if TYPE_CHECKING:
     import os
@@ -218,7 +219,7 @@ class _Spool:
         for process, metric, moment, value in rows:
             yield {
                 "name": self.metrics[metric],
-                "cat": _category(self.sources[process]),
+                "cat": stream_label(self.sources[process].key.stream),
                 "ph": "C",
                 "pid": process,
                 "tid": 0,
@@ -331,7 +332,7 @@ def _event(record: SpanRecord, source: SpanSource) -> Row:
         arguments["step"] = record.step
     if record.error is not None:
         arguments["error"] = record.error
-    return {"name": record.path, "cat": _category(source), "args": arguments}
+    return {"name": record.path, "cat": stream_label(source.key.stream), "args": arguments}
 
 
 def _exportable(value: Any) -> Any:
@@ -354,10 +355,6 @@ def _counter_value(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _category(source: SpanSource) -> str:
-    return source.key.stream if source.key.stream is not None else "default"
 
 
 def _has_several_tracks(lanes: list[tuple[int, int]]) -> bool:

@@ -93,6 +93,32 @@ def test_metrics_are_chosen_by_comma_or_one_by_one(run: Path) -> None:
     assert list(json.loads(chosen.stdout)) == ["_step", "_time", "loss", "a,b"]
 
 
+def test_spaces_around_the_names_of_a_list_are_no_part_of_them(run: Path) -> None:
+    chosen = et("history", run, "-n", 1, "--format", "jsonl", "--metrics", " loss , _time,")
+    assert json.loads(chosen.stdout)["loss"] == 1
+    rows = json.loads(et("history", run, "--stream", "data, default", "--format", "json").stdout)
+    assert {row["_stream"] for row in rows} == {None, "data"}
+
+
+@pytest.mark.parametrize("name", ["history", "export"])
+def test_a_list_of_streams_without_any_is_refused(run: Path, name: str) -> None:
+    more = ["-o", run / "out.csv"] if name == "export" else []
+    result = et(name, run, *more, "--stream", " , ")
+    assert result.exit_code == 2
+    assert "names no stream" in result.stderr
+
+
+def test_an_export_of_listed_streams_has_those(run: Path, tmp_path: Path) -> None:
+    assert et("export", run, "-o", tmp_path / "a.csv", "--stream", "data,default").exit_code == 0
+    assert ",data," in (tmp_path / "a.csv").read_text()
+
+
+def test_attempts_are_those_of_one_stream(run: Path) -> None:
+    result = et("history", run, "--attempts", "--stream", "data,default")
+    assert result.exit_code == 2
+    assert "one stream" in result.stderr
+
+
 def test_streams_and_attempts_are_chosen(run: Path) -> None:
     rows = json.loads(et("history", run, "--stream", "data", "--format", "json").stdout)
     assert rows == [{"_step": 7, "_time": 0.0, "ms": 5}]

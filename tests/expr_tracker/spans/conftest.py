@@ -35,7 +35,9 @@ class RunInMemory:
         self.warned: list[str] = []
         self._encoder = RowEncoder(lambda key, text: self.warned.append(f"{key}: {text}"))
 
-    def finished(self, path: str, duration_ms: float, metrics: dict[str, Any]) -> int | None:
+    def finished(
+        self, path: str, duration_ms: float, metrics: dict[str, Any], *, joins: Any = None
+    ) -> int | None:
         if not self.is_open:
             return None
         self.metrics.append((path, duration_ms, dict(metrics)))

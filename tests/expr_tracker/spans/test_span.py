@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.spans import own_clock, settle_collected, stack
+from expr_tracker.spans import own_clock, stack
 from expr_tracker.spans.recording import ATTRIBUTES_BYTES_MAX
 from expr_tracker.spans.span import Span
 from expr_tracker.spans.stack import DEPTH_MAX, OVERFLOW_PATH, PATH_CHARACTERS_MAX
@@ -240,7 +240,7 @@ def test_a_span_thrown_away_leaves_the_stack_and_is_counted(
         pass
     room.start_span("lost")
     gc.collect()
-    settle_collected(run)
+    stack.settle_collected(run)
     assert run.paths == ["x"]
     assert run.dropped == ["spans never ended"] * 2
     assert caplog.text.count("thrown away without an end") == 1
@@ -478,7 +478,7 @@ def test_a_span_that_outlives_its_run_is_dropped_with_one_warning(
 def test_a_failing_recorder_does_not_reach_the_program(
     room: Any, run: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: Any) -> int:
+    def fail(*_: Any, **__: Any) -> int:
         raise RuntimeError("disk on fire")
 
     run.finished = fail

@@ -69,7 +69,7 @@ def _small_blocks() -> Any:
 
 def fresh() -> StreamIndex:
     """Return an empty index whose blocks close after two lines."""
-    return StreamIndex(_block_lines=2)
+    return StreamIndex(block_lines=2)
 
 
 def scanned(path: Path, stop: int | None = None) -> StreamIndex:
@@ -212,7 +212,7 @@ def test_a_sidecar_of_any_age_and_the_rest_of_the_file_give_the_scanned_index(
     with LineFile(path) as file:
         loaded = load_index(file)
     assert_covers(loaded, lines)
-    assert replace(loaded, _block_lines=2) == replace(scanned(path), _block_lines=2)
+    assert replace(loaded, block_lines=2) == replace(scanned(path), block_lines=2)
 
 
 # -- sidecars that are wrong -----------------------------------------------------------------------------
@@ -247,7 +247,7 @@ class _Fresh(StreamIndex):
     """An index that begins with small blocks, as `fresh` does."""
 
     def __init__(self, *arguments: Any, **members: Any) -> None:
-        super().__init__(*arguments, **{"_block_lines": 2, **members})
+        super().__init__(*arguments, **{"block_lines": 2, **members})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StreamIndex) and vars(self) == vars(other)
