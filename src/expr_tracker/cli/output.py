@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from expr_tracker.cli.failure import Failure
 from expr_tracker.cli.terminal import OutputLostError, is_terminal
 from expr_tracker.errors import TrackerError
-from expr_tracker.store.output import STANDARD_OUTPUT, output_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Output", "output_of"]
+
+#: What the library calls the descriptor, in errors too.
+_STANDARD_OUTPUT: Final = "/dev/fd/1"
+#: Its names on a command line.
+_NAMES: Final = frozenset({"-", "/dev/stdout", "/proc/self/fd/1", _STANDARD_OUTPUT})
 
 
 class Output:
@@ -26,8 +30,8 @@ class Output:
     """
 
     def __init__(self, text: str) -> None:
-        self.path = STANDARD_OUTPUT if text == "-" else Path(text)
-        self.is_standard = output_place(self.path) == STANDARD_OUTPUT
+        self.is_standard = text in _NAMES
+        self.path = Path(_STANDARD_OUTPUT if self.is_standard else text)
 
 
 @contextlib.contextmanager
@@ -46,6 +50,6 @@ def output_of(text: str) -> Iterator[Output]:
     except (TrackerError, BrokenPipeError):
         raise
     except OSError as error:
-        if output.is_standard and error.filename in {None, str(STANDARD_OUTPUT)}:
+        if output.is_standard and error.filename in {None, _STANDARD_OUTPUT}:
             raise OutputLostError(error) from error
         raise

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from expr_tracker.cli import candidates
-from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.failure import reported
 from expr_tracker.cli.output import output_of
-from expr_tracker.cli.parameters import Rank
+from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
 from expr_tracker.cli.terminal import say, say_json, shown
-from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from expr_tracker.trace import StreamTime
 
 __all__ = ["command"]
@@ -26,12 +23,6 @@ __all__ = ["command"]
 #: A path that is wider than this is shown by its end, which tells more than its beginning.
 _PATH_CHARACTERS_MAX: Final = 60
 _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-
-
-class _NotWrittenError(Failure):
-    """The question was right, the disk was not."""
-
-    exit_code = 1
 
 
 @click.command()
@@ -45,8 +36,8 @@ class _NotWrittenError(Failure):
     shell_complete=candidates.stream_list,
 )  # fmt: skip
 @click.option("--rank", type=Rank(), help="Only this rank.", shell_complete=candidates.ranks)
-@click.option("--step-range", metavar="A:B", help="Spans of these steps: from A, below B.")
-@click.option("--time-range", metavar="A:B", help="Spans that overlap these Unix seconds.")
+@click.option("--step-range", type=StepRange(), help="Spans of steps a to b, b left out.")
+@click.option("--time-range", type=TimeRange(), help="Spans that overlap these Unix seconds.")
 @click.option(
     "--metrics", metavar="A,B", help="Metrics to draw as counters.",
     shell_complete=candidates.metric_list,
@@ -113,8 +104,8 @@ def _filters(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "stream": _streams(options["stream"]),
         "rank": options["rank"],
-        "step_range": _range("--step-range", options["step_range"], int),
-        "time_range": _range("--time-range", options["time_range"], float),
+        "step_range": options["step_range"],
+        "time_range": options["time_range"],
     }
 
 
@@ -123,20 +114,13 @@ def _write(options: dict[str, Any]) -> None:
 
     metrics = options["metrics"]
     with output_of(options["output"]) as output:
-        try:
-            count = write_trace(
-                options["run"],
-                output.path,
-                **_filters(options),
-                temp_dir=options["temp_dir"],
-                metrics=_names(metrics) if metrics else None,
-            )
-        except (TrackerError, FileNotFoundError):
-            raise
-        except OSError as error:
-            if output.is_standard:
-                raise
-            raise _NotWrittenError(f"The trace could not be written: {error}") from error
+        count = write_trace(
+            options["run"],
+            output.path,
+            **_filters(options),
+            temp_dir=options["temp_dir"],
+            metrics=comma_list(metrics) if metrics else None,
+        )
     where = "standard output" if output.is_standard else output.path
     say(f"{count} spans written to {where}.", err=output.is_standard)
     say("Open it in https://ui.perfetto.dev or chrome://tracing.", err=output.is_standard)
@@ -187,35 +171,7 @@ def _path_cell(path: str) -> str:
     return "..." + text[3 - _PATH_CHARACTERS_MAX :]
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _streams(text: str | None) -> str | list[str | None]:
-    if text is None or text.strip() == "*":
-        return "*"
-    names = _names(text)
-    if not names:
-        raise RunNotFoundError(f"--stream {text!r} names no stream; leave it out for all.")
-    return [None if name == "default" else name for name in names]
-
-
-def _range(option: str, text: str | None, number: Callable[[str], Any]) -> tuple[Any, Any] | None:
-    if text is None:
-        return None
-    low, _, high = text.partition(":")
-    try:
-        number(":" if text.count(":") != 1 else "0")
-        first = number(low) if low.strip() else None
-        end = number(high) if high.strip() else None
-    except ValueError:
-        kind = "whole numbers" if number is int else "Unix seconds"
-        raise QueryError(
-            f"{option} {text!r}: expected A:B, {kind}, either of them left out for open."
-        ) from None
-    if first is not None and end is not None and first >= end:
-        raise QueryError(
-            f"{option} {text!r}: nothing is in it; the first has to be below the second, which is "
-            "left out."
-        )
-    return first, end
+    choice = "*" if text is None else stream_choice(text)
+    # A list, also of one: each stream with all its ranks.
+    return choice if choice == "*" or isinstance(choice, list) else [choice]

@@ -23,13 +23,11 @@ from expr_tracker.store.documents import replacing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["STANDARD_OUTPUT", "output_place", "writing_to"]
+__all__ = ["output_place", "writing_to"]
 
 #: How systems name this process's open descriptors; opened by name they would be written from the
 #: start, over what a shell's ``>>`` has put there.
 _DESCRIPTOR: Final = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
-#: The place of what is written to ``/dev/stdout``.
-STANDARD_OUTPUT: Final = Path("/dev/fd/1")
 #: More links behind one another are a loop, as Linux has it (path_resolution(7)).
 _LINKS_MAX: Final = 40
 
