@@ -331,6 +331,7 @@ class Run:
     @property
     def history(self) -> HistoryStore:
         """The rows of this stream, live."""
+        self._life.guard()
         return self._parts.history.get()
 
     @property
@@ -341,6 +342,7 @@ class Run:
     @property
     def artifacts(self) -> ArtifactStore:
         """The project's artifacts."""
+        self._life.guard()
         return self._parts.artifacts.get()
 
     # -- the end -------------------------------------------------------------------------------------
@@ -363,6 +365,7 @@ class Run:
         self._closing.finish("failed" if exit_code else "succeeded", is_quiet=bool(quiet))
 
     def __enter__(self) -> Self:
+        self._life.guard()
         return self
 
     def __exit__(
