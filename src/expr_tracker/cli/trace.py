@@ -14,6 +14,7 @@ from expr_tracker.cli.failure import Failure, reported
 from expr_tracker.cli.parameters import Rank
 from expr_tracker.cli.terminal import say, say_json, shown
 from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
+from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +102,7 @@ def _write(options: dict[str, Any]) -> None:
         raise
     except OSError as error:
         raise _NotWrittenError(f"The trace could not be written: {error}") from error
-    say(f"{count} spans written to {output}.")
+    say(f"{counted(count, 'span')} written to {output}.")
     say("Open it in https://ui.perfetto.dev or chrome://tracing.")
 
 

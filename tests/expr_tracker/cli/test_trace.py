@@ -45,7 +45,7 @@ def test_streams_steps_and_times_narrow_it(run: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.json"
     assert "4 spans" in _invoke(run, "-o", output, "--stream", "default,data-1").output
     assert (
-        "1 spans" in _invoke(run, "-o", output, "--stream", "data-1", "--step-range", ":1").output
+        "1 span " in _invoke(run, "-o", output, "--stream", "data-1", "--step-range", ":1").output
     )
     assert "0 spans" in _invoke(run, "-o", output, "--time-range", "1001.5:").output
     assert "6 spans" in _invoke(run, "-o", output, "--rank", "0").output
@@ -84,7 +84,7 @@ def test_a_summary_as_json(run: Path) -> None:
         (["--stream", ","], "names no stream"),
         (["--rank", "7"], "rank 7"),
         (["--metrics", "los"], "Did you mean 'loss'"),
-        (["--temp-dir", "/nonexistent"], "does not exist"),
+        (["--temp-dir", "/nonexistent/folder"], "does not exist"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
