@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.errors import RunFinishedError
 from expr_tracker.run.deadline import Deadline
 from expr_tracker.run.ending import (
+    ErrorInFlight,
     SignalWatch,
     end_by_signal,
     keep_interrupt_status,
@@ -59,6 +60,7 @@ class Closing:
         self._finishing = threading.RLock()
         self._signals = SignalWatch(self.leave_by_signal, self.checkpoint)
         self._unwatch_child: Callable[[], None] | None = None
+        self._in_flight = ErrorInFlight()
 
     def watch(self) -> None:
         """Hear of signals, and of the end of a multiprocessing child."""
@@ -67,8 +69,12 @@ class Closing:
 
     # -- the ordinary end ----------------------------------------------------------------------------
 
-    def finish(self, status: str, *, is_quiet: bool = False) -> None:
+    def finish(self, status: str | None, *, is_quiet: bool = False) -> None:
         """Write everything, say what was not stored, and let go; see `expr_tracker.finish`.
+
+        Args:
+            status: how the run ends; ``None``: as the exception says that the call stands in.
+            is_quiet: leave out the closing line unless something was lost.
 
         Raises:
             ForkedObjectError: this process is a forked child.
@@ -76,6 +82,9 @@ class Closing:
         """
         life = self._life
         life.guard()
+        error: str | None = None
+        if status is None:
+            status, error = self._in_flight.status()
         if self._stream.recorder.is_delivering_here:
             raise RunFinishedError(
                 "finish was called from inside a sink of the run (a print handle, a callback): "
@@ -92,7 +101,7 @@ class Closing:
             # Not behind a KeyboardInterrupt: another call then does what is left to do.
             is_first, life.is_closed = not life.is_closed, True
             if is_first:
-                finish_report(self._parts, is_quiet=is_quiet)
+                finish_report(self._parts, is_quiet=is_quiet, error=error)
 
     def finish_at_exit(self) -> None:
         """Close the run as the interpreter ends; a forked child writes nothing."""

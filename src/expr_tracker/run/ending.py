@@ -17,9 +17,11 @@ from types import FrameType
 from typing import Any, Final, Literal
 
 __all__ = [
+    "ErrorInFlight",
     "SignalWatch",
     "end_by_signal",
     "keep_interrupt_status",
+    "status_after",
     "status_at_exit",
     "watch_child_exit",
 ]
@@ -89,12 +91,52 @@ def status_at_exit() -> Status:
     # CPython stores the exception that ended the program here before it calls the exit hooks;
     # SystemExit is not stored, so sys.exit() counts as an end without error.
     # The end of a multiprocessing child is called while its exception is still being handled.
-    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
-    if error is None:
+    return status_after(sys.exc_info()[1] or getattr(sys, "last_value", None))
+
+
+def status_after(error: BaseException | None) -> Status:
+    """Return how a run ends that an exception ended, or none did."""
+    if error is None or isinstance(error, GeneratorExit):
         return "succeeded"
     if isinstance(error, SystemExit):
         return "failed" if error.code else "succeeded"
-    return "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
+    is_cancelled = isinstance(error, KeyboardInterrupt) or _is_cancelled_task(error)
+    return "cancelled" if is_cancelled else "failed"
+
+
+def _is_cancelled_task(error: BaseException) -> bool:
+    """Say whether it is how asyncio ends a task, on Ctrl-C too; its modules are not loaded for it."""
+    asyncio = sys.modules.get("asyncio.exceptions")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
+class ErrorInFlight:
+    """The exception that a call stands in: behind a ``finally``, or in a block that handles it.
+
+    What was being handled when the run was opened says nothing about the run: a program may start
+    over in the block that handles the first failure. It is known by a mark, for holding on to it
+    would keep the frames of the failure and all that they hold.
+    """
+
+    def __init__(self) -> None:
+        self._mark = object()
+        around = sys.exc_info()[1]
+        if around is not None:
+            with contextlib.suppress(AttributeError, TypeError):  # classes may forbid it
+                around.__expr_tracker_around__ = self._mark  # type: ignore[attr-defined]
+
+    def status(self) -> tuple[Status, str | None]:
+        """Return how a run ends now, and the name of the exception that says so.
+
+        An iterator that came to its end is no failure.
+        """
+        error = sys.exc_info()[1]
+        if getattr(error, "__expr_tracker_around__", None) is self._mark or isinstance(
+            error, (StopIteration, StopAsyncIteration)
+        ):
+            return "succeeded", None
+        status = status_after(error)
+        return status, None if status == "succeeded" else type(error).__name__
 
 
 def keep_interrupt_status() -> None:

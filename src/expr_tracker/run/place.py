@@ -1,4 +1,8 @@
-"""Which directory a run lives in."""
+"""Which directory a run lives in.
+
+A relative path is relative to where the process stood at ``init``, and to nothing later: what a `Place`
+holds is absolute, so that a program that changes its directory goes on writing into one run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from expr_tracker.store.files import StreamKey, check_name, stream_keys
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
 
-__all__ = ["Place", "check_case", "resolve_place"]
+__all__ = ["Place", "check_case", "resolve_place", "seen_from_here"]
 
 _DEFAULT_ROOT: Final = Path("runs")
 _OLD_ROOT: Final = Path("tracker", "jsonl")
@@ -27,9 +31,9 @@ class Place:
     """A run's directory and its neighbours."""
 
     directory: Path
-    """The run directory."""
+    """The run directory, absolute."""
     artifacts: Path
-    """The project's artifact store."""
+    """The project's artifact store, absolute."""
     project: str
     name: str
 
@@ -47,6 +51,7 @@ def resolve_place(
     Raises:
         OptionError: both ``root`` and ``run_dir`` are given, or ``run_dir`` has no name.
         NameRefusedError: project or name cannot be a folder's name.
+        OSError: the path is relative and the working directory is gone.
     """
     check_name("project", project)
     if root is not None and run_dir is not None:
@@ -55,7 +60,7 @@ def resolve_place(
             "the root of all runs, run_dir the directory of this one."
         )
     if run_dir is not None:
-        directory = Path(run_dir)
+        directory = Path(run_dir).absolute()
         # "." and ".." have a name only where they lead to.
         label = name if name is not None else directory.resolve().name
         if not label:
@@ -66,9 +71,17 @@ def resolve_place(
         return Place(directory, directory / "artifacts", project, label)
     if name is not None:
         check_name("run", name)
-    base = _root(root, notices) / project
+    base = _root(root, notices).absolute() / project
     label = name if name is not None else _new_name(notices)
     return Place(base / label, base / "artifacts", project, label)
+
+
+def seen_from_here(directory: Path) -> Path:
+    """Return how a message names ``directory``: short where it lies below the working directory."""
+    try:
+        return directory.relative_to(Path.cwd())
+    except (OSError, ValueError):
+        return directory
 
 
 def _root(root: str | os.PathLike[str] | None, notices: Notices) -> Path:

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.notices import counted
+from expr_tracker.run.place import seen_from_here
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -71,10 +72,16 @@ def loss_of(parts: RunParts) -> dict[str, dict[str, int]]:
     }
 
 
-def finish_report(parts: RunParts, *, is_quiet: bool) -> None:
+def finish_report(parts: RunParts, *, is_quiet: bool, error: str | None = None) -> None:
     """Log one line: what was stored, what was not, and what only in another form.
 
-    It is a warning if there is any of the latter two; ``is_quiet`` leaves out all but losses.
+    It is a warning if there is any of the latter two.
+
+    Args:
+        parts: what the run is made of.
+        is_quiet: leave the line out unless something was lost.
+        error: the exception that alone says how the run ended; a warning too, for the program did
+            not say it.
     """
     stream = parts.stream
     loss: dict[str, Any] = loss_of(parts)
@@ -87,15 +94,22 @@ def finish_report(parts: RunParts, *, is_quiet: bool) -> None:
         otherwise = f", degraded {degraded} ({_biggest([*loss['degraded'].items()])})"
         rows, pending = stream.writer.index.rows, stream.writer.pending_bytes
         text = (
-            f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): stored "
+            f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): "
+            f"{_ending(stream.life.status, error)}stored "
             f"{counted(rows, 'row')}; refused {refused}, dropped {dropped}"
             f"{f' ({why})' if why else ''}{otherwise if degraded else ''}"
             f"{f', rescued {rescued}' if rescued else ''}, pending {counted(pending, 'byte')}. "
-            f"{stream.files.directory}"
+            f"{seen_from_here(stream.files.directory)}"
         )
-        is_warning = is_lost or degraded > 0
+        is_warning = bool(is_lost or degraded or error)
         stream.notices.say(text, level=logging.WARNING if is_warning else logging.INFO)
     stream.notices.emit()
+
+
+def _ending(status: str | None, error: str | None) -> str:
+    if error is None:
+        return ""
+    return f"{status}, by the {error} in flight (finish(exit_code=0) says otherwise); "
 
 
 def _biggest(counts: list[tuple[str, int]]) -> str:
