@@ -16,7 +16,6 @@ from expr_tracker.errors import OptionError
 from expr_tracker.record.keeper import Keeper
 from expr_tracker.row import Row, step_from
 from expr_tracker.run.closing import Closing, give_up
-from expr_tracker.run.ending import status_after
 from expr_tracker.run.late import span_class
 from expr_tracker.run.opening import mark_rewind, open_stream
 from expr_tracker.run.parts import RunParts
@@ -379,7 +378,7 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._closing.finish(status_after(error))
+        self._closing.finish_after(error)
 
     def __repr__(self) -> str:
         # A log handler may show a run whose opening failed, before it had a stream.
