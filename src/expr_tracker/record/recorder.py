@@ -24,6 +24,7 @@ from expr_tracker.record.open_row import OpenRow
 from expr_tracker.record.refusals import (
     drop_backward,
     drop_late,
+    merge_span,
     raise_backward,
     raise_forked,
     warn_of_repeats,
@@ -421,7 +422,7 @@ class Recorder:
                     for name, value in metrics.items():
                         row.add_meter(name, kept, value, duration_ms=duration_ms)
                 if kept is not path and kept != path:
-                    self._notices.count("degraded", "span paths beyond the limit of one row")
+                    merge_span(path, self._notices)
                 step = row.step
             finally:
                 self._busy = False
