@@ -54,7 +54,8 @@ class Options:
     """``"process"`` (the default) survives ``kill -9``, ``"fsync"`` power loss, ``"buffered"``
     neither. Left out, a slow file system switches to buffering by itself."""
     buffer_size: int | None = 50
-    """Buffered: rows that are written together at the latest."""
+    """Buffered, by choice or on a slow file system: rows that are written together at the latest, by
+    the call that logs the last of them; ``None`` leaves them to the thread."""
     buffer_interval: float | None = 1.0
     """Buffered: after a gap this long (seconds) a row is written at once."""
     max_buffer_seconds: float | None = 5.0
