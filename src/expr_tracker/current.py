@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from expr_tracker.errors import NoRunError, RunActiveError
 from expr_tracker.loading import loading
+from expr_tracker.spans import span_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
         PandasOutput,
         PolarsOutput,
         RowsOutput,
-        StepRange,
     )
+    from expr_tracker.ranges import StepRange
     from expr_tracker.row import Row
     from expr_tracker.run import Run
     from expr_tracker.spans import Span
@@ -75,7 +76,6 @@ _is_opening = False
 _has_finished = False
 _is_discarded = False
 _dropped_in_child = 0
-_span_class: type[Span] | None = None
 
 
 def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
@@ -121,7 +121,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         print_to_screen: print every committed row; by default no.
         alert: alert configuration.
         alert_rules: rules to watch.
-        clock: what tells the times of rows, in tests of programs that log: see
+        clock: what tells the times of rows and spans, in tests of programs that log: see
             `expr_tracker.testing.ManualClock`.
         **kwargs: every field of `expr_tracker.options.Options`: ``stream``, ``step_policy``,
             ``durability``, ``resume_step``, ``capture``, ...
@@ -283,7 +283,8 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         fill_missing: whether absent metrics are there as ``None``.
         dropna: leave out rows that have none of the selected metrics.
         attempt: a number, or ``"all"``; by default the newest value of every step.
-        rank: the rank to read; by default this process's own, or 0.
+        rank: a number, a list of them or ``"*"`` for all. Left out: of the stream that this process
+            writes its own rank, of another one the lowest, of several streams all.
         run: read this run's directory (or metrics file) instead of the current run.
 
     Raises:
@@ -324,6 +325,11 @@ def history(  # noqa: PLR0913 - the signature that programs already call
 
 def info() -> dict[str, Any]:
     """Return the current run's state as figures: rows, bytes, losses, durability, summary.
+
+    ``info()["history"]`` has five keys for programs that were written for 0.4, which kept rows in
+    memory: nothing is kept here but in the file, so ``cached_rows`` and ``cached_bytes`` are 0,
+    ``disk_prefix`` and ``evicted_rows`` are the rows in the file, and ``cache_limit_bytes`` is the
+    option ``cache_bytes``, which limits nothing.
 
     Raises:
         NoRunError: no run is open.
@@ -429,7 +435,7 @@ def span(
     """
     if _is_discarded:
         _discard("span")
-    return (_span_class or _spans())(name, attributes, print_fn, plugins, _target)
+    return (span_class.made or span_class.get())(name, attributes, print_fn, plugins, _target)
 
 
 def start_span(
@@ -442,16 +448,6 @@ def start_span(
 ) -> Span:
     """Begin a span that ``.end()`` ends: for blocks that no ``with`` can hold."""
     return span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()
-
-
-def _spans() -> type[Span]:
-    global _span_class  # noqa: PLW0603 - loaded once, by the first span
-    if _span_class is None:
-        with loading:
-            from expr_tracker.spans import Span  # noqa: PLC0415 - only who times pays
-
-        _span_class = Span
-    return _span_class
 
 
 def _target() -> Any:

@@ -382,6 +382,27 @@ def test_attributes_of_any_name_work() -> None:
     assert "time_ms/a" in et.history()[0]
 
 
+def test_without_a_rank_history_reads_its_own_of_its_stream_and_the_lowest_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for rank in (0, 1):
+        monkeypatch.setenv("RANK", str(rank))
+        for stream in ("data", None):
+            run = init(stream=stream)
+            et.log({"of": rank})
+            if rank == 0 or stream is not None:
+                run.finish(quiet=True)
+
+    def ranks(**asked: Any) -> list[int]:
+        return [row["of"] for row in et.history(-1, **asked)]
+
+    assert ranks() == [1]
+    assert ranks(stream="data") == [0]
+    assert ranks(stream="data", rank=1) == [1]
+    assert ranks(stream=["data"]) == [0, 1]
+    assert ranks(stream="data", rank="*") == [0, 1]
+
+
 def test_history_of_several_streams_has_the_open_row_of_this_process() -> None:
     run = init()
     et.log({"a": 1})

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import logging
 import sys
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -22,12 +21,11 @@ from typing import Any, Final
 
 from expr_tracker.capture.redaction import REDACTED, redact
 from expr_tracker.errors import OptionError
-from expr_tracker.notices import counted
+from expr_tracker.notices import counted, logger
 from expr_tracker.row import RowEncoder, key_text
 
 __all__ = ["config_from"]
 
-_logger = logging.getLogger("expr_tracker")
 
 #: Deeper containers become their repr, as everywhere in rows; the redaction looks no deeper.
 _DEPTH_MAX: Final = 64
@@ -80,7 +78,7 @@ def _shortened(value: object) -> str:
 
 
 def _log_warning(key: str, text: str) -> None:
-    _logger.warning("config %r: %s", key, text)
+    logger.warning("config %r: %s", key, text)
 
 
 class _Reader:

@@ -1,6 +1,10 @@
 """The command ``et``: parse, call a public function, print.
 
 One module a command, loaded when it is asked for: ``et history`` must not pay for ``et export``.
+`ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact` and `completion` are what their
+names say. What they share: `parameters` are the kinds of values that options take, `candidates` what
+a half-typed word may become, `table` and `terminal` print, `progress` draws a bar, and `failure`
+makes one line of whatever goes wrong.
 """
 
 from __future__ import annotations

@@ -10,27 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from expr_tracker.cli import candidates
-from expr_tracker.cli.failure import Failure, reported
-from expr_tracker.cli.parameters import Rank
+from expr_tracker.cli.failure import reported
+from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
 from expr_tracker.cli.terminal import say, say_json, shown
-from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from expr_tracker.trace import StreamTime
 
 __all__ = ["command"]
 
 #: A path that is wider than this is shown by its end, which tells more than its beginning.
 _PATH_CHARACTERS_MAX: Final = 60
-
-
-class _NotWrittenError(Failure):
-    """The question was right, the disk was not."""
-
-    exit_code = 1
 
 
 @click.command()
@@ -44,8 +35,8 @@ class _NotWrittenError(Failure):
     shell_complete=candidates.stream_list,
 )  # fmt: skip
 @click.option("--rank", type=Rank(), help="Only this rank.", shell_complete=candidates.ranks)
-@click.option("--step-range", metavar="A:B", help="Spans of these steps: from A, below B.")
-@click.option("--time-range", metavar="A:B", help="Spans that overlap these Unix seconds.")
+@click.option("--step-range", type=StepRange(), help="Spans of steps a to b, b left out.")
+@click.option("--time-range", type=TimeRange(), help="Spans that overlap these Unix seconds.")
 @click.option(
     "--metrics", metavar="A,B", help="Metrics to draw as counters.",
     shell_complete=candidates.metric_list,
@@ -81,8 +72,8 @@ def _filters(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "stream": _streams(options["stream"]),
         "rank": options["rank"],
-        "step_range": _range("--step-range", options["step_range"], int),
-        "time_range": _range("--time-range", options["time_range"], float),
+        "step_range": options["step_range"],
+        "time_range": options["time_range"],
     }
 
 
@@ -90,18 +81,13 @@ def _write(options: dict[str, Any]) -> None:
     from expr_tracker.trace import write_trace
 
     output, metrics = options["output"], options["metrics"]
-    try:
-        count = write_trace(
-            options["run"],
-            output,
-            **_filters(options),
-            temp_dir=options["temp_dir"],
-            metrics=_names(metrics) if metrics else None,
-        )
-    except (TrackerError, FileNotFoundError):
-        raise
-    except OSError as error:
-        raise _NotWrittenError(f"The trace could not be written: {error}") from error
+    count = write_trace(
+        options["run"],
+        output,
+        **_filters(options),
+        temp_dir=options["temp_dir"],
+        metrics=comma_list(metrics) if metrics else None,
+    )
     say(f"{counted(count, 'span')} written to {output}.")
     say("Open it in https://ui.perfetto.dev or chrome://tracing.")
 
@@ -143,35 +129,7 @@ def _path_cell(path: str) -> str:
     return "..." + text[3 - _PATH_CHARACTERS_MAX :]
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _streams(text: str | None) -> str | list[str | None]:
-    if text is None or text.strip() == "*":
-        return "*"
-    names = _names(text)
-    if not names:
-        raise RunNotFoundError(f"--stream {text!r} names no stream; leave it out for all.")
-    return [None if name == "default" else name for name in names]
-
-
-def _range(option: str, text: str | None, number: Callable[[str], Any]) -> tuple[Any, Any] | None:
-    if text is None:
-        return None
-    low, _, high = text.partition(":")
-    try:
-        number(":" if text.count(":") != 1 else "0")
-        first = number(low) if low.strip() else None
-        end = number(high) if high.strip() else None
-    except ValueError:
-        kind = "whole numbers" if number is int else "Unix seconds"
-        raise QueryError(
-            f"{option} {text!r}: expected A:B, {kind}, either of them left out for open."
-        ) from None
-    if first is not None and end is not None and first >= end:
-        raise QueryError(
-            f"{option} {text!r}: nothing is in it; the first has to be below the second, which is "
-            "left out."
-        )
-    return first, end
+    choice = "*" if text is None else stream_choice(text)
+    # A list, also of one: each stream with all its ranks.
+    return choice if choice == "*" or isinstance(choice, list) else [choice]

@@ -13,7 +13,7 @@ from expr_tracker.cli.terminal import say
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
-    from expr_tracker.history.verification import StreamReport
+    from expr_tracker.history import StreamReport
 
 __all__ = ["command"]
 
@@ -34,8 +34,7 @@ def command(*, run: str, against: str | None) -> None:
     et verify runs/llm/sft-1
     et verify runs/llm/sft-1 --against backup/sft-1
     """  # noqa: D301 - click reads the control character
-    from expr_tracker.history.location import producers_of
-    from expr_tracker.history.verification import compare, verify
+    from expr_tracker.history import compare, producers_of, verify
 
     if against is not None:
         producers_of(against, "*")  # a name that is wrong is refused before all is read

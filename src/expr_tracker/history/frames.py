@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from array import array
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +24,9 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from expr_tracker.errors import MissingExtraError
-from expr_tracker.history.columns import BOOL, SIDE, Column, Columns, Kind
+from expr_tracker.history.columns import BOOL, Column, Columns, Kind, side_names
+from expr_tracker.notices import logger
+from expr_tracker.surrogates import storable_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +34,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.history.question import Output
 
-__all__ = ["arrow_array", "frame_of", "import_arrow", "json_text", "plain_text"]
-
-_logger = logging.getLogger("expr_tracker")
+__all__ = ["arrow_array", "frame_of", "import_arrow", "json_text"]
 
 #: A query in a training loop must not repeat its warning; nor may what was said fill the memory.
 _SAID_MAX: Final = 10_000
@@ -67,6 +66,7 @@ def _with_sides(columns: Columns, label: str) -> Columns:
     asides = {name: column.aside() for name, column in columns.by_name.items()}
     if not any(asides.values()):
         return columns
+    seconds = side_names((name for name, aside in asides.items() if aside), columns.by_name)
     table = Columns()
     table.length = columns.length
     for name, column in columns.by_name.items():
@@ -74,14 +74,12 @@ def _with_sides(columns: Columns, label: str) -> Columns:
         aside = asides[name]
         if not aside:
             continue
-        second = name + SIDE
-        while second in columns.by_name:  # somebody's metric has that very name
-            second += SIDE
+        second = seconds[name]
         side = table.by_name[second] = Column(columns.length)
         for row, value in aside.items():
             side.put(row, json_text(value))
         if _is_first(label, name):
-            _logger.warning(
+            logger.warning(
                 "%s: the column %r keeps its numbers; %s as JSON in the column %r.",
                 label,
                 name,
@@ -106,7 +104,7 @@ def json_text(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         text = json.dumps(_with_words(value), ensure_ascii=False, allow_nan=False)
-    return plain_text(text)
+    return storable_text(text)
 
 
 def _with_words(value: Any) -> Any:
@@ -118,18 +116,9 @@ def _with_words(value: Any) -> Any:
     return [_with_words(member) for member in value] if isinstance(value, list) else value
 
 
-def plain_text(text: str) -> str:
-    """Return text that every library can hold: halves of surrogate pairs become escapes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace").decode()
-    return text
-
-
 def _texts(column: Column, kind: Kind) -> list[str | None]:
     texts: list[str | None] = [None] * len(column.marks)
-    convert = plain_text if kind == "text" else json_text
+    convert = storable_text if kind == "text" else json_text
     for row, value in column.others.items():
         texts[row] = convert(value)
     return texts
@@ -151,7 +140,7 @@ def _polars(columns: Columns) -> pl.DataFrame:
     series = {}
     for name, column in columns.by_name.items():
         kind = column.kind()
-        shown = plain_text(name)
+        shown = storable_text(name)
         if kind == "null":
             series[shown] = pl.Series(shown, [None] * columns.length, dtype=pl.Null)
         elif kind in ("text", "nested"):
@@ -192,7 +181,7 @@ def _arrow(columns: Columns) -> Any:
     names, arrays = [], []
     for name, column in columns.by_name.items():
         kind = column.kind()
-        names.append(plain_text(name))
+        names.append(storable_text(name))
         if kind in ("text", "nested"):
             arrays.append(pyarrow.array(_texts(column, kind), pyarrow.string()))
         else:
@@ -231,7 +220,7 @@ def _pandas(columns: Columns) -> pd.DataFrame:
         if kind in ("text", "nested", "null"):
             cells = [None if cell is UNSET else cell for cell in column.cells()]
             if kind == "text":
-                frame[name] = pd.Series([cell and plain_text(cell) for cell in cells])
+                frame[name] = pd.Series([cell and storable_text(cell) for cell in cells])
             else:
                 series = pd.Series([None] * len(cells), dtype=object)
                 if kind == "nested":

@@ -68,10 +68,8 @@ def status_of(run: str | os.PathLike[str]) -> Status:
     """
     found = set()
     for producer in producers_of(run, "*"):
-        # Asked before the file is opened: a run that ends in between is running, not lost.
-        was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
-            found.add(_status_of(producer, source, was_live=was_live))
+            found.add(_status_of(producer, source))
     return _worst(found)
 
 
@@ -79,8 +77,8 @@ def _worst(found: set[Status]) -> Status:
     return next(status for status in _ORDER if status in found)
 
 
-def _status_of(producer: Producer, source: Source, *, was_live: bool) -> Status:
-    if was_live:
+def _status_of(producer: Producer, source: Source) -> Status:
+    if source.was_live:
         return "running"
     ended = source.index.attempts[-1].status
     # An end in words that this version does not know is no proof of an end.
@@ -139,11 +137,10 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
     times: list[float] = []
     value: Any = None
     for producer in producers_of(run, "*"):
-        was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
             source.report_lost()
             index = source.index
-            found.add(_status_of(producer, source, was_live=was_live))
+            found.add(_status_of(producer, source))
             streams.append(producer.key.label)
             rows += index.rows
             last_steps[producer.key.label] = highest_step(source)

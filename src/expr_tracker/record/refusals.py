@@ -84,12 +84,12 @@ def drop_late(call: str, notices: Notices) -> None:
 
 
 def raise_forked() -> NoReturn:
-    """Refuse a call on the parent's run in a forked child.
+    """Refuse the parent's run, or a part of it, in a forked child.
 
     Raises:
         ForkedObjectError: always.
     """
     raise ForkedObjectError(
-        "This run belongs to the parent process: a forked child cannot write to it. Call et.init() "
-        "in the child, with a stream of its own."
+        "This run belongs to the parent process. Call et.init() in the child, with a stream of its "
+        "own."
     )

@@ -21,7 +21,7 @@ from expr_tracker.store.writer import LineWriter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from expr_tracker.console import ConsoleCapture
+    from expr_tracker.console.capture import ConsoleCapture
     from expr_tracker.row import Row
     from expr_tracker.run.deadline import Deadline
     from expr_tracker.run.stream import OpenStream
@@ -109,7 +109,7 @@ class Companions:
 
     def _start_console(self) -> None:
         from expr_tracker.capture import LineRedactor  # noqa: PLC0415 - on request only
-        from expr_tracker.console import ConsoleCapture  # noqa: PLC0415 - on request only
+        from expr_tracker.console.capture import ConsoleCapture  # noqa: PLC0415 - on request only
 
         stream = self._stream
         lock = threading.RLock()

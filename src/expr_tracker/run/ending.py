@@ -20,6 +20,7 @@ __all__ = [
     "ErrorInFlight",
     "SignalWatch",
     "end_by_signal",
+    "is_multiprocessing_child",
     "keep_interrupt_status",
     "status_after",
     "watch_child_exit",

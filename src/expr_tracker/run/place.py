@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import NameRefusedError, OptionError
 from expr_tracker.options import root_from_environment
-from expr_tracker.store.files import StreamKey, check_name, stream_keys
+from expr_tracker.store.files import StreamKey, stream_keys
+from expr_tracker.store.names import check_name
 
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
@@ -54,6 +55,8 @@ def resolve_place(
         OSError: the path is relative and the working directory is gone.
     """
     check_name("project", project)
+    if name is not None:
+        check_name("run", name)
     if root is not None and run_dir is not None:
         raise OptionError(
             f"dir={os.fspath(root)!r} and run_dir={os.fspath(run_dir)!r}: give one of them. dir is "
@@ -69,8 +72,6 @@ def resolve_place(
                 "Pass a folder below it."
             )
         return Place(directory, directory / "artifacts", project, label)
-    if name is not None:
-        check_name("run", name)
     base = _root(root, notices).absolute() / project
     label = name if name is not None else _new_name(notices)
     return Place(base / label, base / "artifacts", project, label)

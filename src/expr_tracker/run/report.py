@@ -34,6 +34,7 @@ def info(parts: RunParts) -> Row:
         **parts.spans.counts(),
         "dropped_records": notices.total("rows", "dropped", "refused"),
         "dropped_spans": notices.total("spans", "dropped", "refused"),
+        # For programs of the baseline; `expr_tracker.info` says what they mean where no row is cached.
         "cached_rows": 0,
         "cached_bytes": 0,
         "cache_limit_bytes": stream.options.cache_bytes or 0,

@@ -16,13 +16,13 @@ from expr_tracker.errors import OptionError
 from expr_tracker.record.keeper import Keeper
 from expr_tracker.row import Row, step_from
 from expr_tracker.run.closing import Closing, give_up
-from expr_tracker.run.late import span_class
 from expr_tracker.run.opening import mark_rewind, open_stream
 from expr_tracker.run.parts import RunParts
 from expr_tracker.run.place import seen_from_here
 from expr_tracker.run.report import info
 from expr_tracker.run.stream import warn_of_value
 from expr_tracker.run.upkeep import Upkeep
+from expr_tracker.spans import span_class
 
 if TYPE_CHECKING:
     import os

@@ -77,19 +77,22 @@ def test_a_summary_as_json(run: Path) -> None:
     ("arguments", "words"),
     [
         (["--step-range", "x:1"], "--step-range 'x:1'"),
-        (["--step-range", "5"], "expected A:B"),
-        (["--time-range", "nan:1"], "no finite number"),
+        (["--step-range", "5"], "expected two steps"),
+        (["--time-range", "nan:1"], "expected two times in Unix seconds"),
+        (["--time-range", "1_0:2_0"], "expected two times in Unix seconds"),
+        (["--time-range", "1.5"], "expected two times in Unix seconds"),
         (["--stream", "nope"], "'nope'"),
         (["--stream", "a b"], "a stream is part of a file name"),
         (["--stream", ","], "names no stream"),
         (["--rank", "7"], "rank 7"),
         (["--metrics", "los"], "Did you mean 'loss'"),
-        (["--temp-dir", "/nonexistent/folder"], "does not exist"),
+        (["--temp-dir", "{run}/nowhere"], "does not exist"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
     arguments: list[str], words: str, run: Path, tmp_path: Path
 ) -> None:
+    arguments = [argument.replace("{run}", str(run)) for argument in arguments]
     result = _invoke(run, "-o", tmp_path / "out.json", *arguments)
     assert result.exit_code == 2
     assert words in result.output
@@ -102,8 +105,7 @@ def test_a_missing_run_is_exit_code_2_and_an_unwritable_file_1(run: Path, tmp_pa
     output = tmp_path / ("x" * 245 + ".json")  # the file beside it has too long a name
     result = _invoke(run, "-o", output)
     assert result.exit_code == 1
-    assert result.output.startswith("Error: The trace could not be written")
-    assert f"'{output}'" in result.output
+    assert result.output == f"Error: {output}: File name too long\n"
 
 
 def test_a_missing_folder_is_named_and_not_the_file_beside_the_output(

@@ -265,6 +265,15 @@ def test_a_metric_of_the_second_columns_name_stays_what_it_is(tmp_path: Path) ->
     assert frame["a#json#json"].to_list() == ['"x"', None]
 
 
+def test_two_second_columns_never_have_one_name(tmp_path: Path) -> None:
+    lines = [{"_step": i, "a": i or "x", "a#json": i or "y"} for i in range(2)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    frame = read_history(tmp_path, -1, output_type="polars")
+    assert frame.columns == ["_step", "a", "a#json#json", "a#json", "a#json#json#json"]
+    assert frame["a#json#json"].to_list() == ['"x"', None]
+    assert frame["a#json#json#json"].to_list() == ['"y"', None]
+
+
 def test_the_second_column_comes_with_the_metric_that_is_asked_for(tmp_path: Path) -> None:
     lines = [{"_step": i, "_time": 0.0, "a": i or "x", "b": i or [1]} for i in range(3)]
     (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
@@ -373,8 +382,15 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=fail)
 
 
-NONFINITE = [{"l": [1.0, math.nan], "m": 3}, {"m": [math.inf, {"deep": -math.inf}]}, {"l": "text"}]
-IN_WORDS = {"l": [[1.0, "NaN"], None, "text"], "m#json": [None, ["Infinity", {"deep": "-Infinity"}], None]}
+NONFINITE: list[Row] = [
+    {"l": [1.0, math.nan], "m": 3},
+    {"m": [math.inf, {"deep": -math.inf}]},
+    {"l": "text"},
+]
+IN_WORDS: Row = {
+    "l": [[1.0, "NaN"], None, "text"],
+    "m#json": [None, ["Infinity", {"deep": "-Infinity"}], None],
+}
 
 
 @pytest.mark.parametrize("output", ["polars", "arrow"])

@@ -511,6 +511,24 @@ def test_spans_end_in_the_open_row_and_the_span_file(make: Make) -> None:
     assert run.spans.finished("a/b", 1.0, {}) is None, "a finished run takes no span"
 
 
+def test_what_plugins_measure_joins_by_the_rule_of_its_name(make: Make) -> None:
+    run = make()
+    measured = iter([(80.0, 7.0, 1), (80.0, 5.0, 2)])
+
+    def plugin(_: Any) -> dict[str, float]:
+        percent, peak, own = next(measured)
+        return {"cpu_percent": percent, "gpu_mem_peak_mb": peak, "own": own}
+
+    for _ in range(2):
+        with run.span("a", plugins=[plugin]):
+            pass
+    run.finish(quiet=True)
+    row, _ = rows(run)
+    assert row["cpu_percent/a"] == pytest.approx(80.0)
+    assert row["gpu_mem_peak_mb/a"] == 7.0
+    assert row["own/a"] == 3
+
+
 def test_a_span_file_that_cannot_be_opened_costs_the_spans_only(
     make: Make, tmp_path: Path
 ) -> None:
