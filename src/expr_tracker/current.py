@@ -205,7 +205,9 @@ def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:  # 
     A second call does nothing.
 
     Args:
-        exit_code: anything but 0 and ``None`` marks the attempt as failed.
+        exit_code: 0 marks the attempt as succeeded, anything else as failed. Left out, the exception
+            decides that the call stands in, in a ``finally`` or ``except`` block: the closing line
+            then names it. Without one, the attempt succeeded.
         quiet: leave out the closing line unless something was lost.
 
     Raises:

@@ -12,6 +12,7 @@ from expr_tracker.cli.failure import reported
 from expr_tracker.cli.parameters import Attempt, Rank, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
+from expr_tracker.notices import counted
 
 __all__ = ["command"]
 
@@ -80,7 +81,7 @@ def command(
             run, output, chosen, stream=wanted, rank=rank, attempt=attempt, progress=progress
         )
     streams = ", ".join(report.streams)
-    say(f"{report.rows} rows of {streams} written to {report.path}")
+    say(f"{counted(report.rows, 'row')} of {streams} written to {report.path}")
 
 
 def _name_of(run: str) -> str:

@@ -13,6 +13,7 @@ from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
 from expr_tracker.cli.terminal import say, say_json, shown
+from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
     from expr_tracker.trace import StreamTime
@@ -87,7 +88,7 @@ def _write(options: dict[str, Any]) -> None:
         temp_dir=options["temp_dir"],
         metrics=comma_list(metrics) if metrics else None,
     )
-    say(f"{count} spans written to {output}.")
+    say(f"{counted(count, 'span')} written to {output}.")
     say("Open it in https://ui.perfetto.dev or chrome://tracing.")
 
 

@@ -55,7 +55,9 @@ def follow(
     Raises:
         NameRefusedError: the stream's name cannot be one.
     """
-    path = Path(run)
+    path = Path(
+        run
+    ).absolute()  # it is opened again at every look, wherever the process stands then
     if not path.name.endswith(".jsonl"):
         path = RunFiles(path, StreamKey(check_stream(stream), rank)).metrics
     follower = Follower(path)

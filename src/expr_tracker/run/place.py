@@ -1,4 +1,8 @@
-"""Which directory a run lives in."""
+"""Which directory a run lives in.
+
+A relative path is relative to where the process stood at ``init``, and to nothing later: what a `Place`
+holds is absolute, so that a program that changes its directory goes on writing into one run.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from expr_tracker.store.names import check_name
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
 
-__all__ = ["Place", "check_case", "resolve_place"]
+__all__ = ["Place", "check_case", "resolve_place", "seen_from_here"]
 
 _DEFAULT_ROOT: Final = Path("runs")
 _OLD_ROOT: Final = Path("tracker", "jsonl")
@@ -28,9 +32,9 @@ class Place:
     """A run's directory and its neighbours."""
 
     directory: Path
-    """The run directory."""
+    """The run directory, absolute."""
     artifacts: Path
-    """The project's artifact store."""
+    """The project's artifact store, absolute."""
     project: str
     name: str
 
@@ -48,6 +52,7 @@ def resolve_place(
     Raises:
         OptionError: both ``root`` and ``run_dir`` are given, or ``run_dir`` has no name.
         NameRefusedError: project or name cannot be a folder's name.
+        OSError: the path is relative and the working directory is gone.
     """
     check_name("project", project)
     if name is not None:
@@ -58,7 +63,7 @@ def resolve_place(
             "the root of all runs, run_dir the directory of this one."
         )
     if run_dir is not None:
-        directory = Path(run_dir)
+        directory = Path(run_dir).absolute()
         # "." and ".." have a name only where they lead to.
         label = name if name is not None else directory.resolve().name
         if not label:
@@ -67,9 +72,17 @@ def resolve_place(
                 "Pass a folder below it."
             )
         return Place(directory, directory / "artifacts", project, label)
-    base = _root(root, notices) / project
+    base = _root(root, notices).absolute() / project
     label = name if name is not None else _new_name(notices)
     return Place(base / label, base / "artifacts", project, label)
+
+
+def seen_from_here(directory: Path) -> Path:
+    """Return how a message names ``directory``: short where it lies below the working directory."""
+    try:
+        return directory.relative_to(Path.cwd())
+    except (OSError, ValueError):
+        return directory
 
 
 def _root(root: str | os.PathLike[str] | None, notices: Notices) -> Path:

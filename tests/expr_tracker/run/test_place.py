@@ -54,7 +54,9 @@ def resolved(
 
 def test_the_default_root_is_runs() -> None:
     place, said = resolved()
-    assert place == Place(Path("runs/p/n"), Path("runs/p/artifacts"), "p", "n")
+    assert place == Place(
+        Path("runs/p/n").absolute(), Path("runs/p/artifacts").absolute(), "p", "n"
+    )
     assert said == ""
 
 
