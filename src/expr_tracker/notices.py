@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from typing import Final, Literal
 
-__all__ = ["OTHERS", "Fate", "Notices", "Subject", "logger"]
+__all__ = ["OTHERS", "Fate", "Notices", "Subject", "counted", "logger"]
 
 logger: Final = logging.getLogger("expr_tracker")
 
@@ -35,6 +35,11 @@ OTHERS: Final = "(other)"
 #: A warning per key must not become a leak when a program makes up new keys for ever.
 _KEYS_MAX: Final = 10_000
 _QUEUE_MAX: Final = 1_000
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number and its noun, which takes an s unless there is one of it."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class Notices:

@@ -354,17 +354,21 @@ def _contents(value: object) -> object:
         opened = getattr(value, method, None)
         if callable(opened):
             return opened()
-    contents: object = getattr(value, "__dict__", None)
-    if isinstance(value, Iterable):
+    contents: object = getattr(value, "__dict__", None) or None
+    # `dict` asks for keys() and takes their items, whether or not the value can be iterated.
+    if isinstance(value, Iterable) or _has_keys(value):
         try:
-            contents = dict(value)
+            contents = dict(value)  # type: ignore[call-overload]
         except (TypeError, ValueError):
-            contents = None  # its words are about the arguments of dict, not about the value
-    elif not contents:
-        contents = None
+            # Its words are about the arguments of dict, not about the value.
+            contents = None if isinstance(value, Iterable) else contents
     if contents is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
     return contents
+
+
+def _has_keys(value: object) -> bool:
+    return callable(getattr(value, "keys", None)) and hasattr(type(value), "__getitem__")
 
 
 def _is_frame(value: object) -> bool:

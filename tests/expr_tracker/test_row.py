@@ -549,3 +549,51 @@ def test_a_warning_speaks_of_the_value_and_not_of_how_it_was_opened(value: objec
     assert encoding.value(value) == repr(value)
     ((_, text),) = encoding.warnings
     assert text == f"stored as its repr: {type(value).__name__} has no JSON form"
+
+
+class Keyed:
+    """Has keys and items, and no way to go through it."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, **members: Any) -> None:
+        self.members = members
+
+    def keys(self) -> list[str]:
+        return list(self.members)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.members[name]
+
+    __iter__ = None
+
+
+class KeyedWithAttributes(Keyed):
+    """The same, with attributes of its own beside."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+        self.hidden = "an attribute, not a member"
+
+
+@pytest.mark.parametrize("kind", [Keyed, KeyedWithAttributes])
+def test_an_object_with_keys_and_items_is_stored_as_a_dict(kind: type[Keyed]) -> None:
+    encoding = Encoding()
+    assert encoding.value(kind(a=1, b=[2.5, Keyed(c="x")])) == {"a": 1, "b": [2.5, {"c": "x"}]}
+    assert encoding.warnings == []
+
+
+def test_an_object_whose_keys_are_none_is_stored_as_its_attributes() -> None:
+    class Piano:
+        def __init__(self) -> None:
+            self.maker = "B"
+
+        def keys(self) -> int:
+            return 88
+
+        def __getitem__(self, key: int) -> int:
+            return key
+
+        __iter__ = None
+
+    assert Encoding().value(Piano()) == {"maker": "B"}

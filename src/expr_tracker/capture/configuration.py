@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from expr_tracker.capture.redaction import REDACTED, redact
 from expr_tracker.errors import OptionError
-from expr_tracker.notices import logger
+from expr_tracker.notices import counted, logger
 from expr_tracker.row import RowEncoder, key_text
 
 __all__ = ["config_from"]
@@ -151,8 +151,10 @@ class _Reader:
         if len(text) <= _TEXT_CHARACTERS_MAX:
             return str.__str__(text)
         rest = len(text) - _TEXT_CHARACTERS_MAX
-        self._warn(path, f"cut by {rest} characters; the limit is {_TEXT_CHARACTERS_MAX}")
-        return text[:_TEXT_CHARACTERS_MAX] + f"... [cut: {rest} more characters]"
+        self._warn(
+            path, f"cut by {counted(rest, 'character')}; the limit is {_TEXT_CHARACTERS_MAX}"
+        )
+        return text[:_TEXT_CHARACTERS_MAX] + f"... [cut: {counted(rest, 'more character')}]"
 
 
 _PLAIN: Final = frozenset({int, float, bool, type(None), bytes})

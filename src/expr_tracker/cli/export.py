@@ -13,6 +13,7 @@ from expr_tracker.cli.output import output_of
 from expr_tracker.cli.parameters import Attempt, Rank, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
+from expr_tracker.notices import counted
 
 __all__ = ["command"]
 
@@ -89,7 +90,7 @@ def command(
         )
     streams = ", ".join(report.streams)
     where = "standard output" if target.is_standard else report.path
-    say(f"{report.rows} rows of {streams} written to {where}", err=target.is_standard)
+    say(f"{counted(report.rows, 'row')} of {streams} written to {where}", err=target.is_standard)
 
 
 def _name_of(run: str) -> str:

@@ -14,6 +14,7 @@ from expr_tracker.cli.failure import reported
 from expr_tracker.cli.output import output_of
 from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
 from expr_tracker.cli.terminal import say, say_json, shown
+from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
     from expr_tracker.trace import StreamTime
@@ -122,7 +123,7 @@ def _write(options: dict[str, Any]) -> None:
             metrics=comma_list(metrics) if metrics else None,
         )
     where = "standard output" if output.is_standard else output.path
-    say(f"{count} spans written to {where}.", err=output.is_standard)
+    say(f"{counted(count, 'span')} written to {where}.", err=output.is_standard)
     say("Open it in https://ui.perfetto.dev or chrome://tracing.", err=output.is_standard)
 
 

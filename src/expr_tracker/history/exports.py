@@ -6,7 +6,8 @@ and step, where that is asked for. Nothing is lost on the way:
 - parquet, arrow: numbers are numbers, non-finite ones too; null is both missing and ``None``. A
   column of texts is text, one of lists or dicts JSON text. What a numeric column cannot hold
   (texts, lists, whole numbers beyond 64 bits, or among floats beyond their 53) stands as JSON text
-  in a column ``NAME#json`` (``NAME#json#json`` where a metric has that name).
+  in a column ``NAME#json`` (``NAME#json#json`` where a metric has that name). JSON text is strict,
+  as `frames` has it.
 - csv: RFC 4180; numbers with every digit, ``NaN``, ``inf`` and ``-inf``, ``true`` and ``false``,
   lists and dicts as JSON text, an empty field for missing and ``None``; ``_time`` in Unix seconds.
 - jsonl: strict JSON as in the metrics file, ``_nonfinite`` included.

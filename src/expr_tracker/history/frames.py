@@ -7,6 +7,9 @@
   truth values beside numbers 0 and 1.
 - A column of texts is text. A column with lists or dicts and no number holds Python objects in
   pandas; in polars and Arrow every cell of it is JSON text, texts among them included.
+- JSON text is strict JSON (RFC 8259), which every parser reads. It has no word for a non-finite number:
+  within such a text that is a text itself, ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, as the file's
+  ``_nonfinite`` says it. As a cell of a column of numbers it is the float.
 - polars and Arrow tell a missing value (null) from NaN. pandas has NaN for both in a float
   column; whole numbers and truth values with gaps get its nullable types (``Int64``, ``boolean``).
 """
@@ -14,6 +17,7 @@
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from typing import TYPE_CHECKING, Any, Final
 
@@ -95,8 +99,21 @@ def _is_first(label: str, name: str) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON; non-finite numbers are bare tokens, as Python reads them."""
-    return storable_text(json.dumps(value, ensure_ascii=False))
+    """Return a value as strict JSON; a non-finite number is the text that names it, ``"NaN"``."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_with_words(value), ensure_ascii=False, allow_nan=False)
+    return storable_text(text)
+
+
+def _with_words(value: Any) -> Any:
+    """Return a value with a word of the file format in place of each non-finite number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {name: _with_words(member) for name, member in value.items()}
+    return [_with_words(member) for member in value] if isinstance(value, list) else value
 
 
 def _texts(column: Column, kind: Kind) -> list[str | None]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import msgspec
 
 from expr_tracker.errors import RunNotFoundError
-from expr_tracker.notices import logger
+from expr_tracker.notices import counted, logger
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
 from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
@@ -319,13 +319,13 @@ class Source:
             found.append(f"{what} skipped, the first is line {self.line_number(damaged[0])}")
         foreign = self.foreign
         if foreign:
-            what = "1 line" if len(foreign) == 1 else f"{len(foreign)} lines"
+            what = counted(len(foreign), "line")
             found.append(
                 f"{what} without a valid _step skipped, the first is line "
                 f"{self.line_number(foreign[0])}"
             )
         if self._torn_bytes:
-            found.append(f"a torn last line of {self._torn_bytes} bytes was left out")
+            found.append(f"a torn last line of {counted(self._torn_bytes, 'byte')} was left out")
         if found:
             logger.warning("%s: %s.", self.path, "; ".join(found))
 

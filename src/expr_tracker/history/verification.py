@@ -19,6 +19,7 @@ from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
+from expr_tracker.notices import counted
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import StreamKey, sidecar_of
 from expr_tracker.store.index import StreamIndex
@@ -106,7 +107,7 @@ class StreamReport:
                 f"lines without a valid _step: {_numbers(self.foreign_lines, self.foreign)}"
             )
         if self.torn_bytes:
-            found.append(f"a torn last line of {self.torn_bytes} bytes")
+            found.append(f"a torn last line of {counted(self.torn_bytes, 'byte')}")
         # A part that it names and that is gone is all that is wrong with it.
         if self.sidecar == "wrong" and not any(lost.part for lost in self.parts_lost):
             found.append(

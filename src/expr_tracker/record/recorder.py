@@ -24,6 +24,7 @@ from expr_tracker.record.open_row import Join, OpenRow
 from expr_tracker.record.refusals import (
     drop_backward,
     drop_late,
+    merge_span,
     raise_backward,
     raise_forked,
     warn_of_repeats,
@@ -433,7 +434,7 @@ class Recorder:
                         name, join = f"{metric}/{kept}", joins.get(metric, "sum")
                         row.add_meter(name, value, duration_ms=duration_ms, join=join)
                 if kept is not path and kept != path:
-                    self._notices.count("degraded", "span paths beyond the limit of one row")
+                    merge_span(path, self._notices)
                 step = row.step
             finally:
                 self._busy = False

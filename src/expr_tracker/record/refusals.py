@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from expr_tracker.errors import ForkedObjectError, StepOrderError
+from expr_tracker.record.open_row import OVERFLOW_PATH, SPAN_PATHS_MAX
 
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
     from expr_tracker.record.open_row import OpenRow
     from expr_tracker.row import Row
 
-__all__ = ["drop_backward", "drop_late", "raise_backward", "raise_forked", "warn_of_repeats"]
+__all__ = [
+    "drop_backward",
+    "drop_late",
+    "merge_span",
+    "raise_backward",
+    "raise_forked",
+    "warn_of_repeats",
+]
+
+#: A path is shown by its beginning: it may be of any length.
+_PATH_CHARACTERS_MAX: Final = 80
 
 
 def raise_backward(wanted: int, limit: int) -> NoReturn:
@@ -48,6 +59,18 @@ def warn_of_repeats(row: OpenRow, values: Row, notices: Notices) -> None:
                 ("repeat", name),
                 f"{name!r} was logged more than once at step {row.step}: the last value stays.",
             )
+
+
+def merge_span(path: str, notices: Notices) -> None:
+    """Count a span whose time is added up with others, for the row has its fill of paths."""
+    notices.count("degraded", f"spans counted as {OVERFLOW_PATH}")
+    shown = path if len(path) <= _PATH_CHARACTERS_MAX else path[:_PATH_CHARACTERS_MAX] + "..."
+    notices.once(
+        "merged span",
+        f"The span {shown!r} is beyond the {SPAN_PATHS_MAX} span paths of one row: its time is added "
+        f"to 'time_ms/{OVERFLOW_PATH}', as that of further ones; the span file has each. Put what "
+        "differs from span to span into attributes (et.span('load', key=...)), or log more often.",
+    )
 
 
 def drop_late(call: str, notices: Notices) -> None:

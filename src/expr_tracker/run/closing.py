@@ -18,7 +18,6 @@ from expr_tracker.run.ending import (
     SignalWatch,
     end_by_signal,
     keep_interrupt_status,
-    status_at_exit,
     watch_child_exit,
 )
 from expr_tracker.run.report import finish_report
@@ -60,7 +59,7 @@ class Closing:
         self._finishing = threading.RLock()
         self._signals = SignalWatch(self.leave_by_signal, self.checkpoint)
         self._unwatch_child: Callable[[], None] | None = None
-        self._in_flight = ErrorInFlight()
+        self._in_flight = ErrorInFlight(self._signals.status_after)
 
     def watch(self) -> None:
         """Hear of signals, and of the end of a multiprocessing child."""
@@ -103,15 +102,19 @@ class Closing:
             if is_first:
                 finish_report(self._parts, is_quiet=is_quiet, error=error)
 
+    def finish_after(self, error: BaseException | None) -> None:
+        """Close the run behind a block that an exception ended, or none did."""
+        self.finish(self._signals.status_after(error))
+
     def finish_at_exit(self) -> None:
         """Close the run as the interpreter ends; a forked child writes nothing."""
         if self._life.is_forked:
             return
         try:
-            self.finish(status_at_exit())
+            self.finish(self._signals.status_at_exit())
         except KeyboardInterrupt:
             # Once more: the user wants out, but not at the price of rows. The next one gets through.
-            self.finish(status_at_exit())
+            self.finish(self._signals.status_at_exit())
         finally:
             keep_interrupt_status()
 

@@ -16,7 +16,6 @@ from expr_tracker.errors import OptionError
 from expr_tracker.record.keeper import Keeper
 from expr_tracker.row import Row, step_from
 from expr_tracker.run.closing import Closing, give_up
-from expr_tracker.run.ending import status_after
 from expr_tracker.run.opening import mark_rewind, open_stream
 from expr_tracker.run.parts import RunParts
 from expr_tracker.run.place import seen_from_here
@@ -334,6 +333,7 @@ class Run:
     @property
     def history(self) -> HistoryStore:
         """The rows of this stream, live."""
+        self._life.guard()
         return self._parts.history.get()
 
     @property
@@ -344,6 +344,7 @@ class Run:
     @property
     def artifacts(self) -> ArtifactStore:
         """The project's artifacts."""
+        self._life.guard()
         return self._parts.artifacts.get()
 
     # -- the end -------------------------------------------------------------------------------------
@@ -368,6 +369,7 @@ class Run:
         self._closing.finish(status, is_quiet=bool(quiet))
 
     def __enter__(self) -> Self:
+        self._life.guard()
         return self
 
     def __exit__(
@@ -376,7 +378,7 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._closing.finish(status_after(error))
+        self._closing.finish_after(error)
 
     def __repr__(self) -> str:
         # A log handler may show a run whose opening failed, before it had a stream.

@@ -94,7 +94,7 @@ class OpenStream:
 def warn_of_value(notices: Notices, key: str, text: str) -> None:
     """Count a value that is not stored as it is, and say once a key what became of it."""
     notices.count("degraded", f"values of {key}")
-    notices.once(("value", key), f"{key!r} is {text}")
+    notices.once(("value", key), f"{key!r}: {text}")
 
 
 def drop_namesake(notices: Notices, key: str, text: str) -> None:

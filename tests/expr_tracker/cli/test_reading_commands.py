@@ -202,7 +202,7 @@ def test_verify_ends_with_1_when_something_is_wrong(run: Path) -> None:
     result = et("verify", run)
     assert result.exit_code == 0
     assert result.stdout.endswith("ok\n")
-    assert "attempt 2: 1 rows, from step 29, succeeded" in result.stdout
+    assert "attempt 2: 1 row, from step 29, succeeded" in result.stdout
     assert et("verify", run, "--against", run).exit_code == 0
     with (run / "metrics.data.jsonl").open("ab") as file:
         file.write(b"damage\n")

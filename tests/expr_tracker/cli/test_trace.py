@@ -45,7 +45,7 @@ def test_streams_steps_and_times_narrow_it(run: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.json"
     assert "4 spans" in _invoke(run, "-o", output, "--stream", "default,data-1").output
     assert (
-        "1 spans" in _invoke(run, "-o", output, "--stream", "data-1", "--step-range", ":1").output
+        "1 span " in _invoke(run, "-o", output, "--stream", "data-1", "--step-range", ":1").output
     )
     assert "0 spans" in _invoke(run, "-o", output, "--time-range", "1001.5:").output
     assert "6 spans" in _invoke(run, "-o", output, "--rank", "0").output

@@ -283,3 +283,21 @@ def test_parquet_without_pyarrow_is_refused_with_the_line_that_installs_it(
     line = r"Parquet needs pyarrow: pip install 'expr-tracker\[arrow\]'"
     with pytest.raises(MissingExtraError, match=line):
         export(tmp_path, tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_json_text_is_strict_and_names_what_is_not_finite(tmp_path: Path, kind: str) -> None:
+    run = write(
+        tmp_path,
+        {"_step": 0, "_time": 0.0, "l": [1.0, math.nan], "m": 3.5},
+        {"_step": 1, "_time": 0.0, "m": [math.inf, -math.inf]},
+        {"_step": 2, "_time": 0.0, "m": math.nan},
+    )
+    rows = export_and_read(run, kind)
+    if kind == "csv":
+        assert [row["l"] for row in rows] == ['[1.0, "NaN"]', "", ""]
+        assert [row["m"] for row in rows] == ["3.5", '["Infinity", "-Infinity"]', "NaN"]
+    else:
+        assert rows[0]["l"] == [1.0, "NaN"]
+        assert rows[1]["m"] == ["Infinity", "-Infinity"]
+        assert math.isnan(rows[2]["m"])
