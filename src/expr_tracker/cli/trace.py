@@ -11,7 +11,14 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
+from expr_tracker.cli.parameters import (
+    Rank,
+    RunPath,
+    StepRange,
+    TimeRange,
+    metric_choice,
+    stream_choice,
+)
 from expr_tracker.cli.terminal import say, say_json, shown
 from expr_tracker.notices import counted
 
@@ -25,7 +32,7 @@ _PATH_CHARACTERS_MAX: Final = 60
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path), shell_complete=candidates.runs)
+@click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("trace.json"),
     show_default=True, help="The file to write.",
@@ -86,7 +93,7 @@ def _write(options: dict[str, Any]) -> None:
         output,
         **_filters(options),
         temp_dir=options["temp_dir"],
-        metrics=comma_list(metrics) if metrics else None,
+        metrics=metric_choice(metrics) or None,
     )
     say(f"{counted(count, 'span')} written to {output}.")
     say("Open it in https://ui.perfetto.dev or chrome://tracing.")

@@ -134,7 +134,7 @@ def test_the_exception_that_is_being_handled_decides_the_status(
         assert Watched().watch.status_at_exit() == status
 
 
-class Terminated(Exception):
+class TerminatedError(Exception):
     """What a program makes of a signal."""
 
 
@@ -148,10 +148,12 @@ def watched_handler(number: signal.Signals, error: BaseException | None) -> Sign
     signal.signal(number, mine)
     watch = Watched().watch
     watch.install()
+    raised = None
     try:
         signal.raise_signal(number)
-    except BaseException as raised:  # noqa: BLE001 - it is the point
-        assert raised is error
+    except BaseException as caught:  # noqa: BLE001 - it is the point
+        raised = caught
+    assert raised is error
     watch.restore()
     return watch
 
@@ -182,11 +184,11 @@ def test_a_program_that_ends_without_an_error_behind_a_signal_was_cancelled_by_i
     ("raised", "ended_by", "status"),
     [
         (SystemExit(143), "the same", "cancelled"),
-        (Terminated(), "the same", "cancelled"),
+        (TerminatedError(), "the same", "cancelled"),
         (None, SystemExit(3), "cancelled"),
         (None, SystemExit(0), "succeeded"),
         (None, ValueError(), "failed"),
-        (Terminated(), ValueError(), "failed"),
+        (TerminatedError(), ValueError(), "failed"),
     ],
     ids=repr,
 )
