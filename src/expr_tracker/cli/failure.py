@@ -25,13 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "check_command", "one_line_usage_errors", "reported"]
 
 
+#: A line is for people; the usual limit of one name in a path is 255 bytes.
+_WORD_CHARACTERS_MAX: Final = 300
+
+
 class Failure(click.ClickException):
     """A command cannot do what was asked; the message becomes one printable line."""
 
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(shown(" ".join(message.split())))
+        super().__init__(shown(" ".join(map(_cut, message.split()))))
+
+
+def _cut(word: str) -> str:
+    """Return a word of a message, of one that is longer than a path can be its ends."""
+    if len(word) <= _WORD_CHARACTERS_MAX:
+        return word
+    half = _WORD_CHARACTERS_MAX // 2
+    return f"{word[:half]}...{word[-half:]}"
 
 
 class _SystemFailure(Failure):

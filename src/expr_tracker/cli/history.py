@@ -14,8 +14,9 @@ from expr_tracker.cli.parameters import (
     Attempt,
     Count,
     Rank,
+    RunPath,
     StepRange,
-    comma_list,
+    metric_choice,
     stream_choice,
 )
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
@@ -35,10 +36,11 @@ _OF_SPANS: Final = (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 
 @click.command()
-@click.argument("run", shell_complete=candidates.runs)
+@click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
     "-n", "count", type=Count(), default=20, show_default=True, help="Steps; -1 for all."
 )
@@ -76,7 +78,7 @@ if TYPE_CHECKING:
 @reported()
 def command(  # noqa: PLR0913 - one argument an option
     *,
-    run: str,
+    run: Path,
     count: int,
     listed: str | None,
     named: tuple[str, ...],
@@ -105,7 +107,7 @@ def command(  # noqa: PLR0913 - one argument an option
         return
     from expr_tracker.history import read_history
 
-    metrics = comma_list(listed or "") + list(named)
+    metrics = metric_choice(listed) + list(named)
     rows = read_history(
         run,
         count,
@@ -124,7 +126,7 @@ def command(  # noqa: PLR0913 - one argument an option
     _print(rows, form, wanted=metrics)
 
 
-def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
+def _attempt_rows(run: Path, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
     from expr_tracker.history import list_attempts
 
     attempts = list_attempts(run, stream, rank)

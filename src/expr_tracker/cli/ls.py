@@ -12,6 +12,7 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.parameters import RunPath
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import say, say_json
 
@@ -22,7 +23,7 @@ _RUNS_SEARCHED: Final = 50
 
 
 @click.command()
-@click.argument("directory", required=False, shell_complete=candidates.paths)
+@click.argument("directory", type=RunPath(), required=False, shell_complete=candidates.paths)
 @click.option("--metric", metavar="NAME", help="Show the newest value of this metric.")
 @click.option(
     "--format",
@@ -33,7 +34,7 @@ _RUNS_SEARCHED: Final = 50
     help="How to print.",
 )
 @reported()
-def command(*, directory: str | None, metric: str | None, form: str) -> None:
+def command(*, directory: Path | None, metric: str | None, form: str) -> None:
     """List the runs below DIRECTORY, by default the root of all runs (ET_DIR, or runs).
 
     \b
