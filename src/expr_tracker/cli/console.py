@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.parameters import Rank, RunPath
 from expr_tracker.cli.terminal import print_bytes, shown_coloured
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["command"]
 

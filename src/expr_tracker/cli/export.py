@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
@@ -12,6 +12,9 @@ from expr_tracker.cli.parameters import Attempt, Rank, RunPath, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 from expr_tracker.notices import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["command"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import export, history, ls, trace, verify
+from expr_tracker.cli import console, export, history, ls, trace, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
@@ -28,6 +28,7 @@ COMMANDS: dict[str, click.Command] = {
     "verify": verify.command,
     "ls": ls.command,
     "trace": trace.command,
+    "console": console.command,
 }
 
 
@@ -158,7 +159,23 @@ def test_streams_and_attempts_are_chosen(run: Path) -> None:
         (["export", "{run}", "-o", "{run}/out"], "ending names no format"),
         (["export", "{run}", "-o", "{run}/no/out.csv"], "one/no: there is no such folder"),
         (["verify", "{run}", "--against", "{run}x"], "There is no run"),
-        (["ls", "{run}x"], "There is no directory"),
+        (["ls", "{run}x"], "is no directory"),
+        (["ls", "{run}/metrics.jsonl"], "is a file; pass the directory that holds the runs"),
+        (["history", ""], "RUN '' is empty"),
+        (["trace", " "], "RUN ' ' is empty"),
+        (["console", ""], "RUN '' is empty"),
+        (["verify", ""], "RUN '' is empty"),
+        (["ls", ""], "DIRECTORY '' is empty"),
+        (["console", "{run}x"], "There is no run at"),
+        (["console", "{run}/metrics.jsonl"], "is not a console file"),
+        (["trace", "{run}/metrics.jsonl"], "is not a span file"),
+        (["trace", "{run}/metrics.jsonl", "--summary"], "is not a span file"),
+        (["history", "{run}", "-n", "9" * 19], "at most 2**63 - 1"),
+        (["history", "{run}", "--rank", "9" * 30], "to 9223372036854775807"),
+        (["history", "{run}", "--step-range", "9" * 20 + ":"], "two steps of 64 bits"),
+        (["history", "{run}", "--step-range", "9" * 19 + ":"], "steps lie between -2**63 and"),
+        (["history", "{run}", "--metrics", ""], "names no metric"),
+        (["trace", "{run}", "--metrics", " , "], "names no metric"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(
@@ -447,3 +464,12 @@ def test_an_attempt_that_gave_way_can_be_exported(run: Path, tmp_path: Path) -> 
     refused = et("export", run, "-o", target, "--attempt", "2")
     assert refused.exit_code == 2
     assert refused.stderr == "Error: data: attempt=2: this stream has attempt 1.\n"
+
+
+@pytest.mark.parametrize("name", ["history", "trace", "console", "verify", "ls"])
+def test_a_path_of_thousands_of_characters_is_shown_by_its_ends(name: str) -> None:
+    result = et(name, "first" + "x" * 5_000 + "last")
+    assert result.exit_code in {1, 2}
+    assert "firstxx" in result.stderr
+    assert "xxlast" in result.stderr
+    assert len(result.stderr) < 1_500

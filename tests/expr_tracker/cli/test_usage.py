@@ -18,6 +18,7 @@ from expr_tracker.cli import COMMANDS, main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 def commands(
