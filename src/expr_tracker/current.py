@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         PolarsOutput,
         RowsOutput,
     )
+    from expr_tracker.options import OptionKeywords
     from expr_tracker.ranges import StepRange
     from expr_tracker.row import Row
     from expr_tracker.run import Run
@@ -94,7 +95,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
     alert: Any = None,
     alert_rules: Sequence[Any] = (),
     clock: Clock | None = None,
-    **kwargs: Any,
+    **kwargs: Unpack[OptionKeywords],
 ) -> Run:
     """Open a run for this process and make it the current one.
 
@@ -106,25 +107,45 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         name: the run's folder; ``None`` makes one from the time and a random ending.
         entity: who the run belongs to; kept with the run. Left out of a run that is continued,
             this and ``notes``, ``tags`` and ``config`` stay what they were.
-        dir: the root of all runs; by default ``ET_DIR``, else ``runs``.
+        dir: the root of all runs; by default ``ET_DIR``, else ``runs``. A relative path is settled
+            now: where the program goes later changes nothing.
         run_dir: the run's directory itself, instead of ``dir``.
         notes: free text; kept with the run.
         tags: labels; kept with the run.
-        resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``, for
-            backends; a local run is always continued.
+        resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``. Without
+            effect in this version: it is for backends, and a local run is always continued.
         config: any JSON, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
-        backends: names of them, or objects with ``init``, ``log`` and ``finish``. None is on by
-            default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.
+        backends: mirrors in other trackers, by name. Without effect in this version, which has none
+            and says so; ``"jsonl"``, the local log, always happens. By default ``ET_BACKENDS``.
         backend_kwargs: arguments by backend; those of ``"jsonl"`` are options of the run, below
-            the keywords.
+            the keywords. Others are without effect, as ``backends`` is.
         print_to_screen: print every committed row; by default no.
-        alert: alert configuration.
-        alert_rules: rules to watch.
+        alert: alert configuration. Without effect in this version, which says so.
+        alert_rules: rules to watch. Without effect in this version, which says so.
         clock: what tells the times of rows and spans, in tests of programs that log: see
             `expr_tracker.testing.ManualClock`.
-        **kwargs: every field of `expr_tracker.options.Options`: ``stream``, ``step_policy``,
-            ``durability``, ``resume_step``, ``capture``, ...
+        **kwargs: the options, each a field of `expr_tracker.options.Options`:
+
+            - ``stream``: the producer that this process is; by default the unnamed one.
+            - ``rank_aware``: whether a rank above 0 writes files of its own.
+            - ``resume_step``: begin an attempt at this step; earlier rows from there on give way.
+            - ``step_policy``: a step below the newest is stored (``"allow"``), dropped and counted
+              (``"monotonic"``) or an error (``"strict"``).
+            - ``durability``: ``"process"`` survives ``kill -9``, ``"fsync"`` power loss,
+              ``"buffered"`` neither. ``buffer_size``, ``buffer_interval`` and
+              ``max_buffer_seconds`` say when a buffer is written.
+            - ``max_pending_records``, ``max_pending_bytes``: what memory holds while the file cannot
+              be written. ``max_record_bytes``: the longest line. ``max_file_bytes``: rotation.
+            - ``spans``, ``span_metrics``: whether spans are written, and become metrics;
+              ``span_count``: counts too; ``span_print_fn``, ``span_plugins``: what runs with each.
+            - ``print_handle``: what prints rows.
+            - ``capture``: git state, arguments, packages and host; ``capture_console``: what is
+              printed; ``system_metrics``: the machine, every ``system_interval`` seconds.
+            - ``finish_timeout``: seconds that ``finish`` may take.
+            - ``alert_window``: points that ``run.history.series.points`` returns at most.
+            - without effect: ``alert_on_rank`` and ``backend_on_rank`` (no rules, no backends yet),
+              ``cache_bytes``, ``cache_rows`` and ``span_async_write`` (not needed any more).
 
     Returns:
         The run, which is a context manager too.
@@ -402,18 +423,32 @@ def log_artifact(  # noqa: PLR0917 - as above
     )
 
 
-def use_artifact(artifact_or_name: Artifact | str, type: str | None = None) -> Artifact:  # noqa: A002
+def use_artifact(
+    artifact_or_name: Artifact | str,
+    type: str | None = None,  # noqa: A002
+    *,
+    where: str | os.PathLike[str] | None = None,
+) -> Artifact:
     """Return a stored artifact and note that this run uses it.
 
     Args:
-        artifact_or_name: ``"name"``, ``"name:latest"``, ``"name:v3"`` or ``"name:alias"``.
+        artifact_or_name: ``"name"``, ``"name:latest"``, ``"name:v3"`` or ``"name:alias"``; or an
+            artifact that was returned before.
         type: what it must be.
+        where: the folder of a project, of one of its runs or of the artifacts themselves, to look
+            there. No run need be open, and none notes it: hand what is returned to another call to
+            have it noted.
 
     Raises:
-        NoRunError: no run is open.
+        NoRunError: no run is open, and ``where`` is left out.
         ArtifactNotFoundError: there is no such artifact, version or alias.
         ArtifactError: it is of another type, or its stored files were changed.
     """
+    if where is not None:
+        with loading:
+            from expr_tracker.artifacts import find_store  # noqa: PLC0415 - only who asks pays
+
+        return find_store(where).use(artifact_or_name, type)
     return _need("use_artifact").use_artifact(artifact_or_name, type)
 
 

@@ -10,7 +10,7 @@ import difflib
 import math
 import os
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict
 
 from expr_tracker.errors import OptionError, StepError, UnknownOptionError
 from expr_tracker.row import step_from
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Durability",
+    "OptionKeywords",
     "Options",
     "StepPolicy",
     "backends_from_environment",
@@ -109,9 +110,46 @@ class Options:
     finish_timeout: float = 10.0
     """The longest that ``finish`` and the exit hook may take, in seconds."""
     alert_on_rank: int | None = 0
-    """The rank that alerts; ``None`` is all."""
+    """The rank that alerts; ``None`` is all. Without effect: this version evaluates no rules."""
     backend_on_rank: int | None = 0
-    """The rank that feeds backends; ``None`` is all."""
+    """The rank that feeds backends; ``None`` is all. Without effect: this version has no backends."""
+
+
+class OptionKeywords(TypedDict, total=False):
+    """The keywords of ``init`` beside those of its signature, for type checkers and editors.
+
+    What each means stands in `Options`; ``print_to_screen`` is in the signature.
+    """
+
+    stream: str | None
+    rank_aware: bool
+    resume_step: SupportsIndex | None
+    step_policy: StepPolicy
+    durability: Durability | None
+    buffer_size: int | None
+    buffer_interval: float | None
+    max_buffer_seconds: float | None
+    max_pending_records: int | None
+    max_pending_bytes: int | None
+    max_record_bytes: int | None
+    max_file_bytes: int | None
+    cache_bytes: int | None
+    cache_rows: int | None
+    alert_window: int
+    spans: bool
+    span_metrics: bool
+    span_count: bool
+    span_async_write: bool
+    span_print_fn: Callable[[str], object] | None
+    span_plugins: Any
+    print_handle: Callable[[str], object]
+    capture: bool
+    capture_console: bool
+    system_metrics: bool
+    system_interval: float
+    finish_timeout: float
+    alert_on_rank: int | None
+    backend_on_rank: int | None
 
 
 _CHOICES: Mapping[str, tuple[object, ...]] = {

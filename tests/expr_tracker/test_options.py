@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, SupportsIndex, get_type_hints
 
 import numpy as np
 import pytest
 
+import expr_tracker as et
 from expr_tracker.errors import OptionError, StepError, UnknownOptionError
 from expr_tracker.options import (
+    OptionKeywords,
     Options,
     backends_from_environment,
     environment,
@@ -246,3 +250,19 @@ def test_the_environment_is_handed_out_as_a_copy(monkeypatch: pytest.MonkeyPatch
     copy = environment()
     monkeypatch.setenv("ET_DIR", "b")
     assert copy["ET_DIR"] == "a"
+
+
+def test_the_keywords_of_init_are_the_options_of_the_same_types() -> None:
+    names = {"Callable": Callable}
+    options = get_type_hints(Options, localns=names)
+    keywords = get_type_hints(OptionKeywords, localns=names)
+    del options["print_to_screen"]  # in the signature
+    # What is made plain on the way in is taken in more forms.
+    options |= {"resume_step": SupportsIndex | None, "span_plugins": Any}
+    assert keywords == options
+
+
+def test_the_help_of_init_says_what_every_option_means() -> None:
+    text = et.init.__doc__ or ""
+    missing = [field.name for field in dataclasses.fields(Options) if field.name not in text]
+    assert missing == []

@@ -5,21 +5,27 @@ The console script calls `main`, a click group: ``click.testing.CliRunner`` invo
 be added to it.
 `ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact` and `completion` are what their
 names say. What they share: `parameters` are the kinds of values that options take, `candidates` what
-a half-typed word may become, `table` and `terminal` print, `progress` draws a bar, and `failure`
-makes one line of whatever goes wrong.
+a half-typed word may become, `output` where a file goes, `table` and `terminal` print, `progress`
+draws a bar, and `failure` makes one line of whatever goes wrong.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
 
 from expr_tracker.cli.failure import check_command, one_line_usage_errors
-from expr_tracker.cli.terminal import OutputLostError, drop_unwritten_output
+from expr_tracker.cli.terminal import (
+    OutputLostError,
+    drop_unwritten_output,
+    open_closed_streams,
+    say,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +116,9 @@ class _LazyGroup(click.Group):
         return list({**COMMANDS, **added}.items())
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        if not open_closed_streams():
+            say("Error: standard output is closed.", err=True)
+            sys.exit(1)
         try:
             return super().main(*args, **{"prog_name": self.name, **extra})
         finally:

@@ -8,6 +8,7 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.output import output_of
 from expr_tracker.cli.parameters import Attempt, Rank, RunPath, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
@@ -28,7 +29,8 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
     "--output",
     metavar="FILE",
     shell_complete=candidates.paths,
-    help="The file to write; with --format, by default the run's name and that ending.",
+    help="The file to write, '-' for standard output; with --format, by default the run's name and "
+    "that ending.",
 )
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="By default what FILE ends with."
@@ -78,12 +80,19 @@ def command(
         output = f"{_name_of(run)}.{form}"
     chosen: Any = form
     wanted = stream_choice(stream)
-    with progress_bar("Exporting") as progress:
+    with output_of(output) as target, progress_bar("Exporting") as progress:
         report = export(
-            run, output, chosen, stream=wanted, rank=rank, attempt=attempt, progress=progress
+            run,
+            target.path,
+            chosen,
+            stream=wanted,
+            rank=rank,
+            attempt=attempt,
+            progress=progress,
         )
     streams = ", ".join(report.streams)
-    say(f"{counted(report.rows, 'row')} of {streams} written to {report.path}")
+    where = "standard output" if target.is_standard else report.path
+    say(f"{counted(report.rows, 'row')} of {streams} written to {where}", err=target.is_standard)
 
 
 def _name_of(run: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -23,6 +23,16 @@ from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import is_terminal, print_bytes, say, say_json, shown
 
 __all__ = ["command"]
+
+#: How the names of metrics begin that spans and the plugins of this package make.
+_OF_SPANS: Final = (
+    "time_ms/",
+    "count/",
+    "cpu_time_ms/",
+    "cpu_percent/",
+    "gpu_percent/",
+    "gpu_mem_",
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,7 +160,8 @@ def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ())
     elif not rows:
         say("No rows.")
     else:
-        names = _names(rows)
+        # Spans end before the row is logged; what was logged is what people look for.
+        names = sorted(_names(rows), key=lambda name: name.startswith(_OF_SPANS))
         times = {"_time", "started", "ended"}
         echo_table(
             names,
@@ -161,7 +172,7 @@ def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ())
                 ]
                 for row in rows
             ],
-            wanted={"_step", *wanted} if wanted else (),
+            wanted=["_step", *wanted] if wanted else (),
             hint="--metrics chooses" if "_step" in names else "--format json has all",
         )
 

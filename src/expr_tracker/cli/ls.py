@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import difflib
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -15,6 +17,9 @@ from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import say, say_json
 
 __all__ = ["command"]
+
+#: Runs whose metrics are looked through for what was probably meant.
+_RUNS_SEARCHED: Final = 50
 
 
 @click.command()
@@ -57,6 +62,7 @@ def command(*, directory: Path | None, metric: str | None, form: str) -> None:
         say(f"No runs below {root}.")
         return
     names = ["project", "name", "status", "streams", "rows", "last_step", "started"]
+    wanted = ["name", "status"]
     lines = [
         [
             local_time(row[name])
@@ -68,16 +74,30 @@ def command(*, directory: Path | None, metric: str | None, form: str) -> None:
         ]
         for row in rows
     ]
-    wanted = []
     if metric is not None:
         # A column of its own, also for a metric that is called as one of ours.
         title = metric if metric not in names else f"metric {metric}"
-        names, wanted = [*names, title], ["name", title]
+        names, wanted = [*names, title], ["name", title, "status"]
         lines = [
             [*line, cell_text(row["metric"][metric])]
             for line, row in zip(lines, rows, strict=True)
         ]
     echo_table(names, lines, wanted=wanted)
+    if metric is not None and all(overview.value is None for overview in found):
+        say(f"--metric {metric}: {_nothing_logged([o.path for o in found], metric)}", err=True)
     for overview in found:
         if overview.problem is not None:
             say(f"{overview.path} is unreadable: {overview.problem}", err=True)
+
+
+def _nothing_logged(runs: list[Path], metric: str) -> str:
+    """Say that no run has a value of a metric, and what was probably meant."""
+    from expr_tracker.history.glimpse import keys_seen, metrics_seen
+
+    known: set[str] = set()
+    for run in runs[:_RUNS_SEARCHED]:
+        with contextlib.suppress(OSError):
+            known.update(name for key in keys_seen(run) for name in metrics_seen(run, key))
+    near = difflib.get_close_matches(metric, sorted(known), n=3)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"no run here has a value of it.{hint}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from expr_tracker.cli.failure import Failure
-from expr_tracker.row import STEP_MAX, STEP_MIN
+from expr_tracker.ranges import STEP_MAX, STEP_MIN
 
 __all__ = [
     "Attempt",

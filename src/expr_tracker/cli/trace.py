@@ -11,6 +11,7 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.output import output_of
 from expr_tracker.cli.parameters import (
     Rank,
     RunPath,
@@ -29,13 +30,14 @@ __all__ = ["command"]
 
 #: A path that is wider than this is shown by its end, which tells more than its beginning.
 _PATH_CHARACTERS_MAX: Final = 60
+_UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
 @click.command()
 @click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("trace.json"),
-    show_default=True, help="The file to write.",
+    "-o", "--output", type=click.Path(dir_okay=False), default="trace.json", show_default=True,
+    help="The file to write, '-' for standard output.",
 )  # fmt: skip
 @click.option(
     "--stream", metavar="A,B", help="Only these streams; 'default' is the unnamed one.",
@@ -69,10 +71,41 @@ def command(**options: Any) -> None:
     et trace runs/llm/sft-1 --step-range 100:200
     et trace runs/llm/sft-1 --summary --group
     """  # noqa: D301 - click reads the control character
+    _check_together(given=_given())
     if options["summary"]:
         _print_summary(options)
     else:
         _write(options)
+
+
+def _given() -> set[str]:
+    """Return the options that the command line has, whatever their values."""
+    ctx = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    return {
+        param.opts[-1]
+        for param in ctx.command.params
+        if ctx.get_parameter_source(param.name) is not default
+    }
+
+
+def _check_together(given: set[str]) -> None:
+    """Refuse options that would do nothing beside the others.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if "--summary" in given:
+        for option in ("--output", "--metrics", "--temp-dir"):
+            if option in given:
+                raise click.UsageError(
+                    f"{option} is for the timeline, and --summary prints a table instead: leave one "
+                    "of them out."
+                )
+    else:
+        for option in ("--group", "--format"):
+            if option in given:
+                raise click.UsageError(f"{option} is for --summary, which is not given.")
 
 
 def _filters(options: dict[str, Any]) -> dict[str, Any]:
@@ -87,16 +120,18 @@ def _filters(options: dict[str, Any]) -> dict[str, Any]:
 def _write(options: dict[str, Any]) -> None:
     from expr_tracker.trace import write_trace
 
-    output, metrics = options["output"], options["metrics"]
-    count = write_trace(
-        options["run"],
-        output,
-        **_filters(options),
-        temp_dir=options["temp_dir"],
-        metrics=metric_choice(metrics) or None,
-    )
-    say(f"{counted(count, 'span')} written to {output}.")
-    say("Open it in https://ui.perfetto.dev or chrome://tracing.")
+    metrics = options["metrics"]
+    with output_of(options["output"]) as output:
+        count = write_trace(
+            options["run"],
+            output.path,
+            **_filters(options),
+            temp_dir=options["temp_dir"],
+            metrics=metric_choice(metrics) or None,
+        )
+    where = "standard output" if output.is_standard else output.path
+    say(f"{counted(count, 'span')} written to {where}.", err=output.is_standard)
+    say("Open it in https://ui.perfetto.dev or chrome://tracing.", err=output.is_standard)
 
 
 def _print_summary(options: dict[str, Any]) -> None:
@@ -120,13 +155,21 @@ def _block(stream: StreamTime) -> list[str]:
         return [f"{stream.label}{members}  no spans"]
     names = [_path_cell(time.path) for time in stream.paths]
     width = max(map(len, names))
-    lines = [f"{stream.label}{members}  {stream.seconds:.2f}s in root spans"]
+    lines = [f"{stream.label}{members}  {_duration(stream.seconds)} in root spans"]
     lines += [
-        f"  {name:<{width}}  {time.seconds:>9.2f}s {time.share:>6.1%}  {time.count:>7}x"
-        f"  mean {time.mean_ms:.3f}ms  max {time.max_ms:.3f}ms"
+        f"  {name:<{width}}  {_duration(time.seconds):>10} {time.share:>6.1%}  {time.count:>7}x"
+        f"  mean {_duration(time.mean_ms / 1000)}  max {_duration(time.max_ms / 1000)}"
         for name, time in zip(names, stream.paths, strict=True)
     ]
     return lines
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the unit that leaves it digits before the point."""
+    for unit, size in _UNITS:
+        if seconds >= size:
+            return f"{seconds / size:.2f}{unit}"
+    return "0s"
 
 
 def _path_cell(path: str) -> str:

@@ -32,8 +32,8 @@ from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
 from expr_tracker.row import META_NAMES, Row
 from expr_tracker.store.bounds import is_own_file
-from expr_tracker.store.documents import replacing
 from expr_tracker.store.lines import encode_line
+from expr_tracker.store.output import output_place, writing_to
 from expr_tracker.surrogates import storable_text
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
 
     Args:
         run: the run's directory or a metrics file.
-        output: the file; it is replaced whole, when everything is written.
+        output: the file; it is replaced whole, when everything is written. A link stays, and what
+            it leads to is replaced; a device or FIFO is written into.
         format: ``"parquet"``, ``"csv"``, ``"jsonl"`` or ``"arrow"``; by default what the ending
             of ``output`` says.
         stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
@@ -96,14 +97,14 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
         MissingExtraError: pyarrow is needed and not installed.
         OSError: the output cannot be written; what stood there stays.
     """
-    target = Path(output)
-    kind = _format_of(target, format)
+    kind = _format_of(Path(output), format)
+    target = output_place(Path(output))
     attempt = ask(attempt=attempt).attempt
     producers = producers_of(run, stream, rank)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     if is_own_file(target, Path(run)):
-        raise QueryError(f"output={target}: that is the name of a run's own file; choose another.")
+        raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
     is_single = Path(run).is_file() or (stream != "*" and isinstance(stream, (str, type(None))))
     with ExitStack() as stack:
         sources = [
@@ -117,11 +118,11 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
             ],
             progress=progress,
         )
-        with replacing(target) as temporary:
+        with writing_to(target) as temporary:
             rows = _WRITERS[kind](reading, temporary)
         for _, source in sources:
             source.report()
-    return ExportReport(target, rows, tuple(key.label for key, _ in sources))
+    return ExportReport(Path(output), rows, tuple(key.label for key, _ in sources))
 
 
 def _views(

@@ -47,7 +47,9 @@ class PlainValues:
         for name in list(values):
             if name[:1] == "_" and name in RESERVED_NAMES:
                 del values[name]
-                self._notices.count("refused", f"values named {name}", subject="values")
+                self._notices.count(
+                    "refused", f"values under the reserved name {name}", subject="values"
+                )
                 self._notices.once(
                     ("reserved", name),
                     f"The name {name!r} belongs to the file format: its value is not stored. "

@@ -30,9 +30,9 @@ from expr_tracker.spans.records import (
     sources_of,
 )
 from expr_tracker.store.bounds import is_own_file
-from expr_tracker.store.documents import replacing
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.names import stream_label
+from expr_tracker.store.output import output_place, writing_to
 
 if TYPE_CHECKING:
     import os
@@ -105,7 +105,8 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
 ) -> int:
     """Write the trace of a run to ``output`` and return the number of spans.
 
-    The file is written beside ``output`` and renamed over it: on a failure the old one stays.
+    The file is written beside ``output`` and renamed over it: on a failure the old one stays. A link
+    stays too, and what it leads to is replaced; a device or FIFO is written into.
     Memory does not grow with the run. The arguments are those of `build_trace`.
 
     Raises:
@@ -115,13 +116,13 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
         OSError: ``output`` or the temporary database could not be written.
     """
     selection = Selection.asked(step_range, time_range)
-    output = Path(output)
-    if is_own_file(output, Path(run)):
+    target = output_place(Path(output))
+    if is_own_file(target, Path(run)):
         raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
-    if not output.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
-        with replacing(output) as beside, beside.open("wb") as file:
+        with writing_to(target) as beside, beside.open("wb") as file:
             separator = b'{"traceEvents": [\n'
             for event in spool.events():
                 file.write(separator)

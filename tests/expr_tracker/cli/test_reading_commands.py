@@ -140,7 +140,7 @@ def test_streams_and_attempts_are_chosen(run: Path) -> None:
     ("arguments", "text"),
     [
         (["history", "{run}x"], "Did you mean"),
-        (["history", "{run}", "--stream", "dat"], "stream='data'"),
+        (["history", "{run}", "--stream", "dat"], "--stream 'data'"),
         (["history", "{run}", "--stream", "a/b"], "part of a file name"),
         (["history", "{run}", "--step-range", "5"], "expected two steps"),
         (["history", "{run}", "--step-range", "20:10"], "below the second"),
@@ -463,7 +463,58 @@ def test_an_attempt_that_gave_way_can_be_exported(run: Path, tmp_path: Path) -> 
     assert len(target.read_text().splitlines()) > 30
     refused = et("export", run, "-o", target, "--attempt", "2")
     assert refused.exit_code == 2
-    assert refused.stderr == "Error: data: attempt=2: this stream has attempt 1.\n"
+    assert refused.stderr == "Error: data: --attempt 2: this stream has attempt 1.\n"
+
+
+def test_a_metric_that_no_run_has_is_said_with_what_was_probably_meant(run: Path) -> None:
+    root = run.parent.parent
+    result = et("ls", root, "--metric", "los")
+    assert result.exit_code == 0
+    assert result.stderr == "--metric los: no run here has a value of it. Did you mean 'loss'?\n"
+    assert et("ls", root, "--metric", "loss").stderr == ""
+
+
+def test_the_status_of_runs_is_shown_before_their_rows(run: Path) -> None:
+    listed = CliRunner(env={"COLUMNS": "12"}).invoke(ls.command, [str(run.parent.parent)])
+    assert listed.stdout.split() == ["name", "status", "one", "lost"]
+
+
+def test_what_was_logged_stands_before_what_spans_measured(tmp_path: Path) -> None:
+    row = {"_step": 0, "_time": 1.0, "time_ms/step": 2.0, "count/step": 1, "loss": 0.5}
+    (tmp_path / "metrics.jsonl").write_bytes(encode_line(row))
+    titles = et("history", tmp_path).stdout.splitlines()[0].split()
+    assert titles == ["_step", "_time", "loss", "time_ms/step", "count/step"]
+    asked = et("history", tmp_path, "--metrics", "time_ms/step,loss", "--format", "json")
+    assert list(json.loads(asked.stdout)[0]) == ["_step", "_time", "time_ms/step", "loss"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spelled"),
+    [
+        (["export", "{run}", "-o", "x"], "or pass --format."),
+        (
+            ["export", "{run}", "-o", "{run}/metrics.jsonl"],
+            "Error: --output {run}/metrics.jsonl: ",
+        ),
+        (["history", "{run}", "--attempt", "9"], "Error: --attempt 9: this stream has"),
+        (["export", "{run}", "-o", "x.csv", "--attempt", "9"], "default: --attempt 9: this"),
+        (["history", "{run}", "--stream", "a b"], "Error: --stream 'a b': "),
+        (["history", "{run}", "--stream", "dat"], "Did you mean --stream 'data'?"),
+    ],
+    ids=str,
+)
+def test_messages_spell_options_as_the_command_line_does(
+    run: Path, arguments: list[str], spelled: str
+) -> None:
+    result = et(*[argument.format(run=run) for argument in arguments])
+    assert result.exit_code == 2
+    assert spelled.format(run=run) in result.stderr
+
+
+def test_a_metric_that_looks_like_a_keyword_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_bytes(encode_line({"_step": 0, "rank=1": 1, "n": 2}))
+    result = et("history", tmp_path, "--metric", "rank=2")
+    assert "No row has a metric 'rank=2'. Did you mean 'rank=1'?" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["history", "trace", "console", "verify", "ls"])

@@ -184,7 +184,7 @@ def test_a_reserved_name_is_ignored_counted_and_said_once(
     for _ in range(3):
         desk.log({name: 99, "a": 1})
     assert desk.rows == [(0, {"a": 1}), (1, {"a": 1}), (2, {"a": 1})]
-    assert desk.notices.counts("refused") == {f"values named {name}": 3}
+    assert desk.notices.counts("refused") == {f"values under the reserved name {name}": 3}
     assert len(caplog.messages) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -148,12 +149,8 @@ def watched_handler(number: signal.Signals, error: BaseException | None) -> Sign
     signal.signal(number, mine)
     watch = Watched().watch
     watch.install()
-    raised = None
-    try:
+    with contextlib.nullcontext() if error is None else pytest.raises(type(error)):
         signal.raise_signal(number)
-    except BaseException as caught:  # noqa: BLE001 - it is the point
-        raised = caught
-    assert raised is error
     watch.restore()
     return watch
 

@@ -335,7 +335,7 @@ def test_info_counts_what_was_refused_dropped_and_degraded(make: Make) -> None:
     run.log({"odd": object(), "_step": 4})
     told = run.info()
     assert told["loss"] == {
-        "refused": {"rows over max_record_bytes": 1, "values named _step": 1},
+        "refused": {"rows over max_record_bytes": 1, "values under the reserved name _step": 1},
         "dropped": {
             "values of late below the newest step": 3,
             "values of later below the newest step": 3,
@@ -390,8 +390,8 @@ def test_the_closing_line_gives_the_figures_and_is_a_warning_only_when_something
     (record,) = [r for r in caplog.records if "pending" in r.getMessage()]
     assert record.levelno == logging.WARNING
     assert (
-        "refused 1, dropped 2 (values named _time: 1, values of late below the newest step: 2)"
-        in record.getMessage()
+        "refused 1, dropped 2 (values under the reserved name _time: 1, values of late below the newest "
+        "step: 2)" in record.getMessage()
     )
 
 
