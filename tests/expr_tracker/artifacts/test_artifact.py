@@ -269,6 +269,7 @@ def test_a_remote_reference_is_a_name_only(store: ArtifactStore, data: Path) -> 
 def test_files_beside_a_remote_reference_are_handed_out_and_it_is_named(
     store: ArtifactStore, data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    (data / "b").write_bytes(b"beside")
     draft = Artifact("m").add_file(data / "a").add_reference(data / "b")
     artifact = store.log(draft.add_reference("s3://bucket/w.bin").add_reference("s3://bucket/v"))
     for place in (None, data.parent / "target"):
