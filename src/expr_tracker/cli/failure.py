@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "check_command", "one_line_usage_errors", "reported"]
 
 
-#: A line is for people; the usual limit of one name in a path is 255 bytes.
-_WORD_CHARACTERS_MAX: Final = 300
+#: A line is for people, and no path of any use is as long.
+_WORD_CHARACTERS_MAX: Final = 600
 
 
 class Failure(click.ClickException):

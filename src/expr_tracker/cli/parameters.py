@@ -102,7 +102,7 @@ class Count(_OneLine):
         count = _whole(text)
         if count is None or count < 1:
             raise Failure(
-                f"-n {text}: expected a number of steps from 1 to {STEP_MAX}, or -1 for all."
+                f"-n {text}: expected a number of steps from 1, or -1 for all; at most 2**63 - 1."
             )
         return count
 

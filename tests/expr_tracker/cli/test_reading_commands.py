@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import export, history, ls, trace, verify
+from expr_tracker.cli import console, export, history, ls, trace, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
@@ -28,6 +28,7 @@ COMMANDS: dict[str, click.Command] = {
     "verify": verify.command,
     "ls": ls.command,
     "trace": trace.command,
+    "console": console.command,
 }
 
 
@@ -159,6 +160,22 @@ def test_streams_and_attempts_are_chosen(run: Path) -> None:
         (["export", "{run}", "-o", "{run}/no/out.csv"], "one/no: there is no such folder"),
         (["verify", "{run}", "--against", "{run}x"], "There is no run"),
         (["ls", "{run}x"], "is no directory"),
+        (["ls", "{run}/metrics.jsonl"], "is a file; pass the directory that holds the runs"),
+        (["history", ""], "RUN '' is empty"),
+        (["trace", " "], "RUN ' ' is empty"),
+        (["console", ""], "RUN '' is empty"),
+        (["verify", ""], "RUN '' is empty"),
+        (["ls", ""], "DIRECTORY '' is empty"),
+        (["console", "{run}x"], "There is no run at"),
+        (["console", "{run}/metrics.jsonl"], "is not a console file"),
+        (["trace", "{run}/metrics.jsonl"], "is not a span file"),
+        (["trace", "{run}/metrics.jsonl", "--summary"], "is not a span file"),
+        (["history", "{run}", "-n", "9" * 19], "at most 2**63 - 1"),
+        (["history", "{run}", "--rank", "9" * 30], "to 9223372036854775807"),
+        (["history", "{run}", "--step-range", "9" * 20 + ":"], "two steps of 64 bits"),
+        (["history", "{run}", "--step-range", "9" * 19 + ":"], "steps lie between -2**63 and"),
+        (["history", "{run}", "--metrics", ""], "names no metric"),
+        (["trace", "{run}", "--metrics", " , "], "names no metric"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(
@@ -500,3 +517,12 @@ def test_a_metric_that_looks_like_a_keyword_keeps_its_name(tmp_path: Path) -> No
     (tmp_path / "metrics.jsonl").write_bytes(encode_line({"_step": 0, "rank=1": 1, "n": 2}))
     result = et("history", tmp_path, "--metric", "rank=2")
     assert "No row has a metric 'rank=2'. Did you mean 'rank=1'?" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["history", "trace", "console", "verify", "ls"])
+def test_a_path_of_thousands_of_characters_is_shown_by_its_ends(name: str) -> None:
+    result = et(name, "first" + "x" * 5_000 + "last")
+    assert result.exit_code in {1, 2}
+    assert "firstxx" in result.stderr
+    assert "xxlast" in result.stderr
+    assert len(result.stderr) < 1_500
