@@ -15,6 +15,8 @@ import threading
 from collections import deque
 from typing import Final, Literal
 
+from expr_tracker.interruption import is_from_handler
+
 __all__ = ["OTHERS", "Fate", "Notices", "Subject", "logger"]
 
 logger: Final = logging.getLogger("expr_tracker")
@@ -108,5 +110,7 @@ class Notices:
                 return
             try:
                 logger.log(level, "%s", text)
-            except Exception:  # noqa: BLE001 - a broken logging handler must not stop training
+            except Exception as error:  # a broken logging handler must not stop training
+                if is_from_handler(error):
+                    raise
                 self.count("dropped", "log messages", subject="other")
