@@ -16,6 +16,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, Literal
 
+from expr_tracker.interruption import is_from_handler
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -131,5 +133,7 @@ class Notices:
                 return
             try:
                 logger.log(level, "%s", text)
-            except Exception:  # noqa: BLE001 - a broken logging handler must not stop training
+            except Exception as error:  # a broken logging handler must not stop training
+                if is_from_handler(error):
+                    raise
                 self.count("dropped", "log messages", subject="other")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +19,7 @@ from expr_tracker.errors import (
     StreamInUseError,
 )
 from expr_tracker.run import run as run_module
+from expr_tracker.store import writer as writer_module
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import whole_rows
@@ -492,6 +494,34 @@ def test_the_properties_say_what_init_was_given(make: Make, tmp_path: Path) -> N
     assert (run.project, run.name, run.stream, run.rank) == ("p", "n", None, 0)
     assert (run.entity, run.notes, run.tags, run.url, run.backends) == (None, None, [], None, {})
     assert run.dir == str(tmp_path / "p" / "n")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_first_span_that_is_interrupted_while_its_file_is_opened_is_kept(
+    make: Make, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], goes_on: bool
+) -> None:
+    run = make()
+
+    def handle(number: int, frame: object) -> None:
+        raise error
+
+    def prepare(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    monkeypatch.setattr(writer_module, "prepare", prepare)
+    try:
+        with pytest.raises(error):
+            run.spans.append(b'{"_step":0,"name":"a"}\n')
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    if goes_on:
+        run.spans.append(b'{"_step":0,"name":"b"}\n')
+    run.finish(quiet=True)
+    names = [row["name"] for row in whole_rows(run.files.spans)]
+    assert names == (["a", "b"] if goes_on else ["a"])
 
 
 def test_spans_end_in_the_open_row_and_the_span_file(make: Make) -> None:
