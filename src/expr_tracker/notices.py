@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from typing import Final, Literal
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 
 __all__ = ["OTHERS", "Fate", "Notices", "Subject", "logger"]
 
@@ -111,6 +111,6 @@ class Notices:
             try:
                 logger.log(level, "%s", text)
             except Exception as error:  # a broken logging handler must not stop training
-                if is_from_handler(error):
+                if is_from_signal(error):
                     raise
                 self.count("dropped", "log messages", subject="other")
