@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["is_from_handler"]
+__all__ = ["is_from_signal"]
 
 #: `inspect.CO_VARARGS`: that module alone takes 10 ms to import.
 _HAS_VARARGS: Final = 0x04
 
 
-def is_from_handler(error: BaseException) -> bool:
+def is_from_signal(error: BaseException) -> bool:
     """Say whether ``error``, just caught, was raised by a signal handler.
 
     Python calls a handler with the signal's number and the interrupted frame. A traceback tells it
@@ -29,13 +29,13 @@ def is_from_handler(error: BaseException) -> bool:
     """
     trace = error.__traceback__
     while trace is not None and (inner := trace.tb_next) is not None:
-        if _is_handler(inner.tb_frame, interrupted=trace.tb_frame):
+        if _takes_signals(inner.tb_frame, interrupted=trace.tb_frame):
             return True
         trace = inner
     return False
 
 
-def _is_handler(frame: FrameType, *, interrupted: FrameType) -> bool:
+def _takes_signals(frame: FrameType, *, interrupted: FrameType) -> bool:
     code, values = frame.f_code, frame.f_locals
     arguments = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
     if code.co_flags & _HAS_VARARGS:

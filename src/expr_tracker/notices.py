@@ -16,7 +16,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, Literal
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -134,6 +134,6 @@ class Notices:
             try:
                 logger.log(level, "%s", text)
             except Exception as error:  # a broken logging handler must not stop training
-                if is_from_handler(error):
+                if is_from_signal(error):
                     raise
                 self.count("dropped", "log messages", subject="other")

@@ -23,7 +23,7 @@ from typing import Any
 
 from expr_tracker.arrays import array_statistics, list_statistics, too_many
 from expr_tracker.errors import StepError
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.surrogates import join_halves, storable_text
 
 __all__ = [
@@ -104,7 +104,7 @@ def step_from(value: object) -> int:
         try:
             step = value.__index__()
         except TypeError as error:  # arrays of several elements or of floats, for example
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             raise StepError(f"step={value!r}: a step is a whole number ({error}).") from None
     elif isinstance(value, Real):  # numpy.float32, a Fraction
@@ -123,7 +123,7 @@ def _whole(value: Any) -> int:
     try:
         whole = int(value)
     except (ValueError, OverflowError) as error:  # not a number, infinite
-        if is_from_handler(error):
+        if is_from_signal(error):
             raise
         whole = None
     if whole is None or whole != value:
@@ -187,7 +187,7 @@ class RowEncoder:
                 try:
                     row[name] = float(value)
                 except Exception as error:  # as in `value`
-                    if is_from_handler(error):
+                    if is_from_signal(error):
                         raise
                     row[name] = self.value(name, value)
             else:
@@ -199,7 +199,7 @@ class RowEncoder:
         try:
             return self._plain(key, value, 0)
         except Exception as error:  # any object may raise anything; nothing is lost
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             self._warn(key, f"stored as its repr: {_reason(error)}")
             return storable_text(_shortened(_text_of(repr, value)))
@@ -373,7 +373,7 @@ def _contents(value: object) -> object:
         try:
             contents = dict(value)  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             # Its words are about the arguments of dict, not about the value.
             contents = None if isinstance(value, Iterable) else contents
@@ -408,7 +408,7 @@ def _text_of(make: Callable[[Any], str], value: object) -> str:
     try:
         return str.__str__(make(value))
     except Exception as error:  # the object's own fault
-        if is_from_handler(error):
+        if is_from_signal(error):
             raise
     return f"<unrepresentable {_name_of_type(value)}>"
 
@@ -426,7 +426,7 @@ def _pairs(data: Any) -> list[tuple[Any, Any]]:
     try:
         return [(key, value) for key, value in list(data.items())]
     except Exception as error:  # the fault of a subclass; the dict below has none
-        if is_from_handler(error):
+        if is_from_signal(error):
             raise
     return list(dict.items(data))
 

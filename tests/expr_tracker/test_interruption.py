@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ def test_what_a_handler_raises_is_told_at_any_depth(handler: Callable[..., Any])
         with pytest.raises(TimeoutError) as caught:
             deep(depth)
         signal.signal(signal.SIGUSR1, handler)
-        assert is_from_handler(caught.value)
+        assert is_from_signal(caught.value)
 
 
 def look_up(number: int, table: dict[str, int]) -> int:
@@ -98,4 +98,4 @@ def recurse(number: int) -> int:
 def test_any_other_exception_is_none_of_a_handlers(action: Callable[[], object]) -> None:
     with pytest.raises((OSError, KeyError, RecursionError)) as caught:
         action()
-    assert not is_from_handler(caught.value)
+    assert not is_from_signal(caught.value)

@@ -21,7 +21,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
 from expr_tracker.store.lines import encode_line
 
@@ -150,7 +150,7 @@ class ConsoleCapture:
                 work()
             self._store()
         except Exception as error:  # print() must not fail for a tracker's fault
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             self._fail(error)
         finally:
@@ -200,7 +200,7 @@ class ConsoleCapture:
         try:
             return self._redact(text)
         except Exception as error:  # a line that could not be searched is withheld
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             self._fail(error)
             return "[withheld: the search for secrets failed]"
@@ -223,7 +223,7 @@ class ConsoleCapture:
                 try:
                     self._append(line)
                 except Exception as error:  # a full disk must not reach print()
-                    if is_from_handler(error):
+                    if is_from_signal(error):
                         raise
                     self._fail(error)
                 else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import INT_LIMIT, Row
 
 __all__ = ["are_numbers", "is_finite", "is_plain_number"]
@@ -26,7 +26,7 @@ def is_finite(values: Row) -> bool:
     try:
         total: Any = sum(values.values())
     except OverflowError as error:  # an int that no float can hold
-        if is_from_handler(error):
+        if is_from_signal(error):
             raise
         return False
     return bool(total - total == 0)

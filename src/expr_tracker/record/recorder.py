@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from expr_tracker.errors import StepError
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.record.deferral import Deferral
 from expr_tracker.record.delivery import Delivery
 from expr_tracker.record.finite import are_numbers, is_finite
@@ -146,7 +146,7 @@ class Recorder:
                     is_finite = total - total == 0  # of infinities and NaNs it is NaN
             except (OverflowError, RuntimeError) as error:
                 # An int that no float can hold; another thread added a name meanwhile.
-                if is_from_handler(error):
+                if is_from_signal(error):
                     raise
                 is_finite = False
             if is_finite:
@@ -202,7 +202,7 @@ class Recorder:
         """
         inflight = self._inflight
         return (
-            not is_from_handler(error)
+            not is_from_signal(error)
             and inflight is not None
             and not self._writer.has_taken(inflight[0])
         )

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class RunSpans:
                 subject="spans",
             )
         except OSError as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             self._has_failed = True
             self._notices.say(f"{self._path} cannot be opened ({error}): spans are not stored.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from expr_tracker.errors import ForkedObjectError
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import key_text
 from expr_tracker.spans import stack
 from expr_tracker.spans.stack import warn_once
@@ -80,7 +80,7 @@ def start_plugins(plugins: Sequence[Any], span: Span) -> None:
         except ForkedObjectError:
             raise
         except Exception as error:  # the user's plugin may raise anything
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             _report(plugin, "start", error)
 
@@ -95,7 +95,7 @@ def end_plugins(plugins: Sequence[Any], span: Span) -> Row:
             if measured is not None:
                 metrics.update((key_text(name), value) for name, value in measured.items())
         except Exception as error:  # the user's plugin may raise anything
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             _report(plugin, "end", error)
     for name in _RESERVED & metrics.keys():

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.spans.stack import warn_once
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def say(print_fn: Callable[[str], object], line: str) -> None:
     try:
         print_fn(line)
     except Exception as error:  # the user's function may raise anything
-        if is_from_handler(error):
+        if is_from_signal(error):
             raise
         warn_once(
             ("print_fn", type(error)), f"A span's print_fn raised {error!r}; the line is left out."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.markers import is_marker
@@ -75,7 +75,7 @@ class Troubles:
         try:
             name = rescue(self._path, lines)
         except OSError as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             kind = f"rows not written to {self._path.name}"
             if rows:

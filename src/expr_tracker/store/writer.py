@@ -27,7 +27,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.interruption import is_from_handler
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.backlog import Backlog, Item, whole_part
 from expr_tracker.store.lines import encode_finite, encode_line
 from expr_tracker.store.live_file import LiveFile
@@ -160,7 +160,7 @@ class LineWriter:
         try:
             written = self._write(self.file.fd, line)
         except OSError as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             self._queue_after_failure(item, error)
             return True
@@ -196,7 +196,7 @@ class LineWriter:
         try:
             written = self._write(self.file.fd, line)
         except OSError as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             self._queue_after_failure(item, error)
             return
@@ -287,7 +287,7 @@ class LineWriter:
         try:
             end = self.file.end()
         except OSError as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             return
         if self._intent is not None:
@@ -436,7 +436,7 @@ class LineWriter:
                     return OSError(errno.EIO, os.strerror(errno.EIO))
                 data = data[written:]
         except OSError as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             return error
         if self._fsync:
@@ -462,7 +462,7 @@ class LineWriter:
             try:
                 self._place.check()
             except OSError as error:
-                if is_from_handler(error):
+                if is_from_signal(error):
                     raise
                 with self._lock:
                     self._fail(error)
@@ -508,7 +508,7 @@ class LineWriter:
                 if file.size >= index.size:
                     save_index(index, file, run)
         except OSError as error:
-            if is_from_handler(error):
+            if is_from_signal(error):
                 raise
             self._troubles.count_sidecar()
 
