@@ -1,4 +1,4 @@
-"""A run from ``init`` to ``finish``, within one process."""
+"""Where the spans of a run end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.expr_tracker.run.conftest import Make
+
+    from expr_tracker.run import Run
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
