@@ -73,6 +73,7 @@ class Follower:
         offset: how many bytes were read, over all parts of the file.
         restarts: how often the file was found cut or replaced.
         unreadable: lines that were skipped as damaged.
+        joined: lines whose end was damaged; the rows that it joins were returned.
         is_behind: whether the last look left something for the next one.
     """
 
@@ -81,6 +82,7 @@ class Follower:
         self.offset = 0
         self.restarts = 0
         self.unreadable = 0
+        self.joined = 0
         self.is_behind = False
         self._places: deque[tuple[int, int]] = deque(maxlen=_PLACES_MAX)
         self._head = b""
@@ -119,6 +121,7 @@ class Follower:
                     self.is_behind = True
                     break
             self.unreadable += len(source.unreadable) + len(source.foreign)
+            self.joined += len(source.damage.joined)
             self._move(file, end)
         return rows
 

@@ -26,13 +26,22 @@ when it was written; a reader reports which of them are gone. It may be older th
 
 from __future__ import annotations
 
-import re
 import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+from msgspec import UNSET
+
 from expr_tracker.row import STEP_MAX, STEP_MIN
-from expr_tracker.store.lines import decode_line, encode_finite
+from expr_tracker.store.joined import joined_metric_lines, valid_step
+from expr_tracker.store.lines import (
+    decode_line,
+    encode_finite,
+    has_one_object_per_line,
+    is_safe_to_skip,
+    may_be_too_deep,
+)
 from expr_tracker.store.markers import REWOUND, Beginning, End, read_marker
 from expr_tracker.store.parts import PART_NUMBER_MAX, Part
 
@@ -50,10 +59,17 @@ BLOCK_LINES: Final = 1024
 #: Beyond this many blocks, neighbours are joined: they take 160 kB of the sidecar with steps of seven
 #: digits, 260 kB with any. Attempts come on top without a limit, up to 80 bytes each.
 BLOCKS_MAX: Final = 4096
-# No 64-bit step has more digits, and `int` refuses thousands of them.
-_STEP: Final = re.compile(rb'\{"_step":\s*(-?\d{1,19})[,}]')
 #: The zone of no step at all: the first one widens it.
 _NO_STEP_LOW, _NO_STEP_HIGH = STEP_MAX, STEP_MIN
+
+
+class _Stepped(msgspec.Struct, gc=False, rename={"step": "_step"}):
+    """A line of which only the step is wanted."""
+
+    step: Any = UNSET
+
+
+_decode_stepped = msgspec.json.Decoder(_Stepped).decode_lines
 
 
 @dataclass(frozen=True)
@@ -314,26 +330,42 @@ class StreamIndex:
         """Take in the lines of ``file`` from ``start`` (by default: from where the index ends)."""
         at = self.size if start is None else start
         for _, chunk in file.chunks(at):
-            for line in chunk[:-1].split(b"\n"):
-                self._scan_line(line, len(line) + 1)
+            lines = chunk[:-1].split(b"\n")
+            steps = _steps_of(chunk)
+            if steps is None:
+                for line in lines:
+                    self.scan_line(line, len(line) + 1)
+                continue
+            for line, step in zip(lines, steps, strict=True):
+                self.note_row(step, len(line) + 1)
 
-    def _scan_line(self, line: bytes, size: int) -> None:
-        match = _STEP.match(line)
-        # A line that begins well may still be damaged behind: its step is then in the zone for
-        # nothing, which costs a look, never a row.
-        if match is not None and line.endswith(b"}"):
-            step = int(match[1])
-            if STEP_MIN <= step <= STEP_MAX:
-                self.note_row(step, size)
-                return
-        row = decode_line(line.lstrip(b"\0")) if line else {}
-        step_value = row.get("_step") if row is not None else None
-        if isinstance(step_value, int) and STEP_MIN <= step_value <= STEP_MAX:
-            self.note_row(int(step_value), size)
+    def scan_line(self, line: bytes, size: int) -> None:
+        """Take in one line of ``size`` bytes, given without its end, as it is read."""
+        text = line.lstrip(b"\0")
+        row = decode_line(text) if line else {}
+        if row is not None:
+            step = valid_step(row)
+            self.note(size, step, row)
             return
-        if row is None:
+        rows = joined_metric_lines(text)
+        if rows:
+            self._note_joined(rows, size)
+        else:
             self.unreadable += 1
-        self.note_marker(row or {}, size)
+            self.note_line(size)
+
+    def _note_joined(self, rows: list[Row], size: int) -> None:
+        """Take in what stands in one line of ``size`` bytes, which lies in one block."""
+        self.lines -= len(rows) - 1
+        for row in rows[:-1]:
+            self.note(0, valid_step(row), row)
+        step = valid_step(rows[-1])
+        if step is None:
+            # The lines of an attempt that begins here come behind this one.
+            self._take_marker(rows[-1], self.size + size)
+            self.note_line(size)
+        else:
+            self.note_row(step, size)
 
     def document(self, run: Row, tail: int) -> Row:
         """Return the sidecar's contents.
@@ -402,6 +434,24 @@ class StreamIndex:
         except (KeyError, TypeError, IndexError, OverflowError) as error:
             raise ValueError(f"not a whole index: {error!r}") from None
         return index
+
+
+def _steps_of(chunk: bytes) -> list[int] | None:
+    """Return the steps of the rows in ``chunk``; ``None`` unless each line is a row and sound."""
+    if not is_safe_to_skip(chunk) or may_be_too_deep(chunk):
+        return None
+    try:
+        steps = [line.step for line in _decode_stepped(chunk)]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if (
+        set(map(type, steps)) != {int}
+        or min(steps) < STEP_MIN
+        or max(steps) > STEP_MAX
+        or not has_one_object_per_line(chunk, len(steps))
+    ):
+        return None
+    return steps
 
 
 def _checksum(document: Row) -> int:

@@ -475,14 +475,14 @@ def test_a_file_without_a_sidecar_is_scanned_once_and_then_only_what_was_appende
 ) -> None:
     monkeypatch.setattr(sidecar_module, "_REMEMBERED_BYTES_MIN", 0)
     scanned = 0
-    scan_line = StreamIndex._scan_line
+    note_row = StreamIndex.note_row
 
-    def count(self: StreamIndex, line: bytes, size: int) -> None:
+    def count(self: StreamIndex, step: int, size: int) -> None:
         nonlocal scanned
         scanned += 1
-        scan_line(self, line, size)
+        note_row(self, step, size)
 
-    monkeypatch.setattr(StreamIndex, "_scan_line", count)
+    monkeypatch.setattr(StreamIndex, "note_row", count)
     path = tmp_path / "metrics.jsonl"
 
     def load(content: bytes) -> tuple[StreamIndex, int]:
