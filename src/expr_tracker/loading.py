@@ -9,10 +9,11 @@ inside.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from expr_tracker.interruption import suppress_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ class _Loading:
         self._lock.acquire(timeout=_FORK_WAITS_SECONDS)
 
     def open(self) -> None:
-        with contextlib.suppress(RuntimeError):  # not shut in time, or renewed since by a fork
+        with suppress_own(RuntimeError):  # not shut in time, or renewed since by a fork
             self._lock.release()
 
     def renew(self) -> None:

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, TypeVar
 
 from expr_tracker.errors import QuestionTypeError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import STEP_MAX, STEP_MIN
 
 if TYPE_CHECKING:
@@ -96,7 +97,9 @@ def _step(value: object) -> int | None:
         return None
     try:
         step: int = value.__index__()
-    except TypeError:  # an array of several elements
+    except TypeError as error:  # an array of several elements
+        if is_from_signal(error):
+            raise
         return None
     return step
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, NameRefusedError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
@@ -278,6 +279,8 @@ def _items(folder: Path) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as items:
             return list(items)
     except OSError as error:
+        if is_from_signal(error):
+            raise
         raise ArtifactError(f"{folder} cannot be listed: {error.strerror}.") from error
 
 
@@ -292,6 +295,8 @@ def _target(item: os.DirEntry[str], real: Path) -> tuple[str, os.stat_result]:
     try:
         return target, item.stat()
     except OSError as error:
+        if is_from_signal(error):
+            raise
         what = "is a symbolic link to nothing" if item.is_symlink() else "cannot be read"
         raise ArtifactError(
             f"{item.path} {what} ({error.strerror}). Remove it, or add the files one by one."
@@ -308,6 +313,8 @@ def entry_of_file(file: Path, entry_path: str) -> Entry:
     try:
         status = file.stat()
     except OSError as error:
+        if is_from_signal(error):
+            raise
         raise ArtifactNotFoundError(f"No file at {file}: {error.strerror}.") from error
     if stat.S_ISDIR(status.st_mode):
         raise ArtifactError(f"{file} is a directory; use add_dir.")
@@ -322,7 +329,9 @@ def local_path_of(reference: str) -> Path | None:
         return Path(reference)
     try:
         parts = urlsplit(reference)
-    except ValueError:
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
         return None
     if parts.scheme.lower() != "file" or parts.netloc not in {"", "localhost"}:
         return None
@@ -340,6 +349,8 @@ def without_password(reference: str) -> str:
     try:
         parts = urlsplit(reference)
     except ValueError as error:
+        if is_from_signal(error):
+            raise
         raise ArtifactError(
             f"reference {_shown(reference)!r} is no URI: {error}. Give a path or a URI such as "
             "'s3://bucket/file'."

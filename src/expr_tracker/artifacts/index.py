@@ -35,6 +35,7 @@ from expr_tracker.artifacts.names import (
     version_text,
 )
 from expr_tracker.errors import NameRefusedError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.joined import joined_objects
 from expr_tracker.store.lines import decode_line
 
@@ -307,7 +308,9 @@ def _seconds(value: object) -> float | None:
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()
-        except (ValueError, OverflowError, OSError):
+        except (ValueError, OverflowError, OSError) as error:
+            if is_from_signal(error):
+                raise
             return None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:

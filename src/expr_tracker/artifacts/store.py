@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -42,6 +41,7 @@ from expr_tracker.errors import (
     ForkedObjectError,
     TrackerError,
 )
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.notices import Notices
 from expr_tracker.row import Row, RowEncoder
 from expr_tracker.store.lines import encode_exact_line, encode_line
@@ -150,6 +150,8 @@ class ArtifactStore:
         except TrackerError:
             raise
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._fail("artifact", f"Artifact {draft.name!r} is not stored: {error}.")
             return artifact
         artifact.stand_for(record, self._registry.folder(record), found)
@@ -316,6 +318,8 @@ class ArtifactStore:
             self._lineage.parent.mkdir(parents=True, exist_ok=True)
             append_line(self._lineage, encode_line(row), exclusive=False)
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._fail("artifact lineage", f"{self._lineage} cannot be written: {error}.")
 
     def _fail(self, kind: str, text: str) -> None:
@@ -374,7 +378,7 @@ def find_store(
     folder = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", keeps links
     candidates = [folder, folder / "artifacts", folder.parent / "artifacts"]
     for candidate in candidates:
-        with suppress(OSError):
+        with suppress_own(OSError):
             if (candidate / INDEX).is_file():
                 return ArtifactStore(candidate, warn=warn)
     raise ArtifactNotFoundError(

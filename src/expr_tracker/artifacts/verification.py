@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.artifacts.copying import Progress, digest_of, replace_by_copy
 from expr_tracker.artifacts.entries import Entry, EntryFolder, local_path_of
 from expr_tracker.errors import ArtifactError, TrackerError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ def _wrong_size(folder: EntryFolder, entry: Entry) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return f"is missing from {folder.folder}"
     except (TrackerError, OSError) as error:
+        if is_from_signal(error):
+            raise
         return f"cannot be read: {error}"
     if not stat.S_ISREG(status.st_mode):
         return f"is no regular file any more, in {folder.folder}"
@@ -139,6 +142,8 @@ def _wrong_content(folder: EntryFolder, entry: Entry, progress: Progress) -> str
     try:
         content = digest_of(file, progress, follow=entry.ref is not None)
     except (TrackerError, OSError) as error:
+        if is_from_signal(error):
+            raise
         return f"cannot be read: {error}"
     if entry.digest is not None and content.digest != entry.digest:
         return (
@@ -245,7 +250,9 @@ def _has(place: Path, entry: Entry) -> bool:
             place.lstat().st_size == entry.size
             and digest_of(place, follow=False).digest == entry.digest
         )
-    except (TrackerError, OSError):
+    except (TrackerError, OSError) as error:
+        if is_from_signal(error):
+            raise
         return False
 
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from expr_tracker.capture.redaction import REDACTED, redact
 from expr_tracker.errors import OptionError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted, logger
 from expr_tracker.row import RowEncoder, key_text
 
@@ -72,7 +73,9 @@ def config_from(value: object, warn: Callable[[str, str], None] | None = None) -
 def _shortened(value: object) -> str:
     try:
         text = str(value)
-    except Exception:  # noqa: BLE001 - the object's own fault; its type is named all the same
+    except Exception as error:  # the object's own fault; its type is named all the same
+        if is_from_signal(error):
+            raise
         return "?"
     return text if len(text) <= 60 else text[:60] + "..."
 
@@ -111,7 +114,9 @@ class _Reader:
         """Return a container's members as they are; ``None`` where it is none, or fails."""
         try:
             return _mapping_from(value)
-        except Exception as error:  # noqa: BLE001 - any object may raise anything
+        except Exception as error:  # any object may raise anything
+            if is_from_signal(error):
+                raise
             self._warn(path, f"cannot be opened: {_reason(error)}")
             return None
 
@@ -187,7 +192,9 @@ def _mapping_from_method(value: object) -> Mapping[Any, Any] | None:
         try:
             # pydantic: its JSON form hides secrets and writes times and paths as text.
             members = method(mode="json") if name == "model_dump" else method()
-        except Exception:
+        except Exception as error:
+            if is_from_signal(error):
+                raise
             if name != "model_dump":
                 raise
             # A field without a JSON form must not cost the others.
@@ -205,14 +212,18 @@ def _omega_container(value: object) -> object | None:
     to_container = omegaconf.OmegaConf.to_container
     try:
         return to_container(value, resolve=True)  # type: ignore[no-any-return]
-    except Exception:  # noqa: BLE001 - a missing variable: the interpolation's text says as much
+    except Exception as error:  # a missing variable: the interpolation's text says as much
+        if is_from_signal(error):
+            raise
         return to_container(value, resolve=False)  # type: ignore[no-any-return]
 
 
 def _name(key: object) -> str:
     try:
         return key_text(key)
-    except Exception:  # noqa: BLE001 - a key whose str raises still has a type
+    except Exception as error:  # a key whose str raises still has a type
+        if is_from_signal(error):
+            raise
         return f"<unrepresentable {type(key).__name__}>"
 
 

@@ -29,6 +29,7 @@ from expr_tracker.capture.token_shapes import (
     REDACTED,
     without_shapes,
 )
+from expr_tracker.interruption import is_from_signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +104,9 @@ def _without_members(text: str) -> str:
         tree = json.loads(text)
         redacted = redact(tree)
         return text if redacted == tree else json.dumps(redacted, ensure_ascii=False)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if is_from_signal(error):
+            raise
         return text
 
 

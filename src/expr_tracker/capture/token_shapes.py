@@ -13,6 +13,8 @@ import binascii
 import re
 from typing import Final
 
+from expr_tracker.interruption import is_from_signal
+
 __all__ = ["KEY_BLOCK_BEGIN", "KEY_BLOCK_END", "REDACTED", "without_shapes"]
 
 #: What stands in a secret's place.
@@ -140,7 +142,9 @@ def _without_bearer(match: re.Match[str]) -> str:
 def _without_basic(match: re.Match[str]) -> str:
     try:
         body = base64.b64decode(match[2], validate=True)
-    except (binascii.Error, ValueError):
+    except (binascii.Error, ValueError) as error:
+        if is_from_signal(error):
+            raise
         return match[0]
     return match[1] + REDACTED if b":" in body and body.isascii() else match[0]
 

@@ -15,6 +15,7 @@ import msgspec
 
 from expr_tracker.errors import RunNotFoundError
 from expr_tracker.history.damage import Damage
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted, logger
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
 from expr_tracker.store.files import StreamKey
@@ -118,6 +119,8 @@ class Source:
             try:
                 file = LineFile(path)
             except OSError as error:
+                if is_from_signal(error):
+                    raise
                 logger.warning(
                     "History reads only the rows in memory: %s cannot be opened (%s).", path, error
                 )
@@ -334,7 +337,9 @@ def beginning_of(identity: Row) -> float | None:
     if isinstance(created, str):
         try:
             return datetime.fromisoformat(created).timestamp()
-        except ValueError:
+        except ValueError as error:
+            if is_from_signal(error):
+                raise
             return None
     return None
 

@@ -16,6 +16,7 @@ from expr_tracker.history.live import newest_points
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.retrieval import highest_step
 from expr_tracker.history.source import Source, beginning_of
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
@@ -99,6 +100,8 @@ def overviews(root: Path, metric: str | None = None) -> Iterator[RunOverview]:
         try:
             overview = overview_of(run, metric)
         except (OSError, TrackerError) as error:
+            if is_from_signal(error):
+                raise
             if not os.path.lexists(run):  # removed meanwhile
                 continue
             overview = _unreadable(run, error)
@@ -216,5 +219,7 @@ def find_runs(root: Path) -> Iterator[Path]:
 def _is_run(path: Path) -> bool:
     try:
         return bool(stream_keys(path))
-    except OSError:  # closed to us since it was listed
+    except OSError as error:  # closed to us since it was listed
+        if is_from_signal(error):
+            raise
         return True

@@ -19,6 +19,7 @@ from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import StreamKey, sidecar_of
@@ -266,7 +267,9 @@ def _sidecar(source: Source, report: StreamReport) -> Sidecar:  # noqa: PLR0911 
         return "wrong"
     try:
         index = StreamIndex.from_document(document)
-    except ValueError:
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
         return "wrong"
     if index.size > file.size or document.get("tail") != tail_checksum(file, index.size):
         return "wrong"

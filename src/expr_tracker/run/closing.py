@@ -7,11 +7,11 @@ step may be carried out twice, so that an end that an exception interrupted is s
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import RunFinishedError
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.run.deadline import Deadline
 from expr_tracker.run.ending import (
     ErrorInFlight,
@@ -94,10 +94,10 @@ class Closing:
                 return
             try:
                 self._end_everything(status)
-            except Exception:
-                life.is_closed = True
+            except Exception as fault:
+                life.is_closed = not is_from_signal(fault)
                 raise
-            # Not behind a KeyboardInterrupt: another call then does what is left to do.
+            # Not behind an interrupt: another call then does what is left to do.
             is_first, life.is_closed = not life.is_closed, True
             if is_first:
                 finish_report(self._parts, is_quiet=is_quiet, error=error)
@@ -110,13 +110,22 @@ class Closing:
         """Close the run as the interpreter ends; a forked child writes nothing."""
         if self._life.is_forked:
             return
+        raised: BaseException | None = None
         try:
             self.finish(self._signals.status_at_exit())
         except KeyboardInterrupt:
             # Once more: the user wants out, but not at the price of rows. The next one gets through.
             self.finish(self._signals.status_at_exit())
+        except BaseException as error:
+            if not is_from_signal(error):
+                raise
+            raised = error
         finally:
             keep_interrupt_status()
+        if raised is not None:
+            # Once more here too, but behind the block: what a handler raised says nothing of the run.
+            self.finish(self._signals.status_at_exit())
+            raise raised
 
     def _end_everything(self, status: str) -> None:
         """End threads, rows and files in order; every step may be carried out twice."""
@@ -131,7 +140,7 @@ class Closing:
         stream.end(self._life.status)
         is_stopped = self._keeper.stop(deadline.half().seconds_left)
         if is_stopped:
-            with contextlib.suppress(OSError):  # whoever closes the files says what is wrong there
+            with suppress_own(OSError):  # whoever closes the files says what is wrong there
                 self._upkeep.keep_places()
         else:
             stream.notices.say(
@@ -146,7 +155,9 @@ class Closing:
     def _stop_companions(self, status: str, deadline: Deadline) -> None:
         try:
             self._parts.companions.stop(deadline, status)
-        except Exception as error:  # noqa: BLE001 - rows and lock do not depend on it
+        except Exception as error:  # rows and lock do not depend on it
+            if is_from_signal(error):
+                raise
             notices = self._stream.notices
             notices.count("degraded", "parts of the run that could not be stopped")
             notices.say(f"A part of the run could not be stopped: {error!r}.")
@@ -158,8 +169,9 @@ class Closing:
             self._parts.spans.close(deadline.seconds_left)
             self._parts.save_summary()
             clear_journal(stream.files.journal)
-        except Exception:
-            self._let_go()
+        except Exception as error:
+            if not is_from_signal(error):  # the call that does what is left needs the stream
+                self._let_go()
             raise
         self._let_go()
 

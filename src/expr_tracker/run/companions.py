@@ -6,7 +6,6 @@ what fails here is counted and warned about.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import sys
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from expr_tracker.errors import StreamInUseError
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.loading import loading
 from expr_tracker.run.ending import is_multiprocessing_child
 from expr_tracker.store.writer import LineWriter
@@ -66,13 +66,15 @@ class Companions:
     def _try(self, part: str, start: Callable[[], None]) -> None:
         try:
             start()
-        except Exception as error:  # noqa: BLE001 - a full disk, no more threads, an odd machine
+        except Exception as error:  # a full disk, no more threads, an odd machine
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "parts of the run that could not be started")
             self._notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
 
     def _start_environment(self) -> None:
         # Now: on its thread, the program may have gone to another directory already.
-        with contextlib.suppress(OSError):
+        with suppress_own(OSError):
             self._working_directory = Path.cwd()
         if is_multiprocessing_child():
             # Here, not on a thread: a pool ends its workers by SIGTERM, often at once. CPython runs
@@ -101,9 +103,13 @@ class Companions:
                 )
             )
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "environments that could not be written")
             self._notices.say(f"{self._stream.files.environment} could not be written: {error}.")
-        except Exception as error:  # noqa: BLE001 - a thread's fault is counted, not lost
+        except Exception as error:  # a thread's fault is counted, not lost
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "environments that could not be read")
             self._notices.say(f"The environment could not be captured: {error!r}.")
 

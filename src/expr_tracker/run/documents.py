@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.capture.redaction import redact
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import Row, key_text, without_nonfinite
 from expr_tracker.run.definitions import warn_of_words
 from expr_tracker.store.documents import read_document, replacing, write_document
@@ -93,6 +94,8 @@ class Documents:
         try:
             self._write_about()
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "metric definitions that could not be written")
             self._notices.say(f"{self._files.about} could not be written: {error}.")
 

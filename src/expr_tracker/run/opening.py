@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import StreamInUseError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.options import (
     Options,
     rank_from_environment,
@@ -196,7 +197,9 @@ def _continue_from(stream: OpenStream) -> None:
 def _is_older(path: Path, than: Path) -> bool:
     try:
         return path.stat().st_mtime_ns < than.stat().st_mtime_ns
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return True
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.loading import Late
 from expr_tracker.run.companions import Companions
 from expr_tracker.run.documents import Documents
@@ -100,6 +101,8 @@ class RunParts:
         try:
             self.summary.save()
         except OSError as error:
+            if is_from_signal(error):
+                raise
             notices = self.stream.notices
             notices.count("degraded", "summaries that could not be written")
             notices.say(f"{self.stream.files.summary} could not be written: {error}.")

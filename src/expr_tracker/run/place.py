@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import NameRefusedError, OptionError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.options import root_from_environment
 from expr_tracker.store.files import StreamKey, stream_keys
 from expr_tracker.store.names import check_name
@@ -81,7 +82,9 @@ def seen_from_here(directory: Path) -> Path:
     """Return how a message names ``directory``: short where it lies below the working directory."""
     try:
         return directory.relative_to(Path.cwd())
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if is_from_signal(error):
+            raise
         return directory
 
 

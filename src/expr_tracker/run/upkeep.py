@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import mend, write_once
 from expr_tracker.store.journal import write_journal
 
@@ -68,7 +69,9 @@ class Upkeep:
         try:
             write_journal(stream.files.journal, row, ordinal=ordinal, data_size=size)
             self._journal_of = mark
-        except OSError:
+        except OSError as error:
+            if is_from_signal(error):
+                raise
             stream.notices.count("degraded", "journals that could not be written")
 
     def _keep_index(self) -> None:

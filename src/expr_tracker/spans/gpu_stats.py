@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from expr_tracker.errors import OptionError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.spans import stack
 from expr_tracker.spans.hooks import OwnedByProcess
 from expr_tracker.spans.stack import warn_once
@@ -194,7 +195,9 @@ def _sampler(index: int, interval: float) -> Sampler | None:
             sampler = Sampler(pynvml, index, interval)
         except ImportError:
             reason = "the NVML binding is not installed (pip install 'expr-tracker[gpu]')"
-        except Exception as error:  # noqa: BLE001 - NVML's own exceptions
+        except Exception as error:  # NVML's own exceptions
+            if is_from_signal(error):
+                raise
             reason = repr(error)
         else:
             _samplers[index, interval] = sampler

@@ -12,12 +12,12 @@ switches threads nor delivers a signal.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.row import key_text
 from expr_tracker.spans import printing, stack
 from expr_tracker.spans.decorate import decorated
@@ -368,7 +368,7 @@ class Span:
         if found is None:
             found = repeats[-1] if repeats else self
         if found is not self:
-            with contextlib.suppress(ValueError):  # another thread took it
+            with suppress_own(ValueError):  # another thread took it
                 repeats.remove(found)
         return found
 
@@ -400,7 +400,7 @@ class Span:
             return record(target, self, self._offset + self._started_ns / 1e9)
         except BaseException as error:
             target.count_dropped("spans")
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception) or is_from_signal(error):
                 raise  # an interrupt; a fault of recording must not stop training
             warn_once(("record", type(error)), f"A span was not recorded: {error!r}")
             return True

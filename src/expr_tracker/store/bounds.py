@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -56,6 +58,8 @@ def path_within(directory: Path, name: str) -> Path | None:
     root = directory.resolve()
     try:
         target = (root / name).resolve()
-    except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL, a loop of links
+        if is_from_signal(error):
+            raise
         return None
     return target if target != root and target.is_relative_to(root) else None

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import UNSET
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import STEP_MAX, STEP_MIN
 from expr_tracker.store.joined import joined_metric_lines, valid_step
 from expr_tracker.store.lines import (
@@ -432,6 +433,8 @@ class StreamIndex:
             index._low, index._high = _whole(low), _whole(high)
             index._block_first, index._block_start = _count(first), _count(start)
         except (KeyError, TypeError, IndexError, OverflowError) as error:
+            if is_from_signal(error):
+                raise
             raise ValueError(f"not a whole index: {error!r}") from None
         return index
 

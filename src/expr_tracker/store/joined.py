@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import STEP_MAX, STEP_MIN
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.markers import Beginning, is_marker, read_marker
@@ -47,7 +48,9 @@ def joined_objects(line: bytes) -> list[Row]:
         begins = at + 1 if rows and not text.startswith('{"', at) else at
         try:
             _, at = _object_at(text, begins)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if is_from_signal(error):
+                raise
             return []
         # The parser takes what no file holds, bytes that are no text and more.
         row = decode_line(text[begins:at].encode("utf-8", "surrogateescape"))

@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
 from expr_tracker.surrogates import storable
 
@@ -129,7 +130,9 @@ def decode_line(line: bytes) -> Row | None:
         # parser reads all of them.
         try:
             row = json.loads(line)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if is_from_signal(error):
+                raise
             return None
         if not isinstance(row, dict):
             return None

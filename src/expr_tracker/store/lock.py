@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import StreamInUseError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.place import is_same_file
 from expr_tracker.store.regular import open_regular
 
@@ -66,6 +67,8 @@ class StreamLock:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
+                if is_from_signal(error):
+                    raise
                 if error.errno not in _BUSY:
                     self.is_supported = False
                     return
@@ -121,11 +124,15 @@ def is_locked(path: Path) -> bool:
     """Say whether a live process holds the lock at ``path``, without taking it."""
     try:
         fd = open_regular(path)
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
+        if is_from_signal(error):
+            raise
         return error.errno in _BUSY
     finally:
         os.close(fd)
@@ -136,7 +143,9 @@ def _is_held_by_readers(fd: int) -> bool:
     """Say whether the lock that was in the way is gone or shared: no writer's."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return False
     fcntl.flock(fd, fcntl.LOCK_UN)
     return True
@@ -145,7 +154,9 @@ def _is_held_by_readers(fd: int) -> bool:
 def _holder(fd: int) -> dict[str, Any]:
     try:
         holder = json.loads(os.pread(fd, 4096, 0) or b"{}")
-    except ValueError:
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
         return {}
     return holder if isinstance(holder, dict) else {}
 

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import replacing
 
 if TYPE_CHECKING:
@@ -90,4 +91,6 @@ def _opened(place: Path) -> int:
             return os.dup(number)
         return os.open(place, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
+        if is_from_signal(error):
+            raise
         raise OSError(error.errno, error.strerror, str(place)) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
 import math
@@ -10,6 +9,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import suppress_own
 from expr_tracker.notices import counted
 from expr_tracker.store.documents import beside
 from expr_tracker.store.files import parts_of, torn_of
@@ -295,7 +295,7 @@ def add_since(fd: int, path: Path, checked: int) -> int:
             _write_fully(new, b"\n")
         _copy(fd, checked + _bytes_seen(fd, checked, new), new)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress_own(OSError):
             os.ftruncate(new, size)
         os.close(new)
         raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
@@ -75,7 +76,9 @@ def _said(path: Path) -> tuple[StreamIndex, Any] | None:
         return None
     try:
         return StreamIndex.from_document(document), document.get("tail")
-    except ValueError:
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
         return None
 
 
