@@ -10,7 +10,7 @@ answers into tables, exports and proofs. It writes nothing into a run directory.
     frame = read_history("runs/project/name", -1, output_type="polars")
 
 From a question to its answer: `question` checks the keywords, `location` finds the files that they
-mean, `source` opens one, `view` says which of its lines count, and `retrieval` makes them rows by
+mean, `source` opens one and keeps count of its `damage`, `view` says which of its lines count, and `retrieval` makes them rows by
 step; `answer` gives the rows their form, `columns` and `frames` make tables, with `nested` for values
 within values. `bulk` and `plain` are the short ways for whole streams. `reading` asks runs on disk,
 `live` the run of this process, and `follower` what was appended since.

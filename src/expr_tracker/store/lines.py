@@ -5,8 +5,8 @@ line without its end is not there yet. Readers skip empty lines and lines they c
 count them), and members that they do not know. Nesting has a limit, `DEPTH_MAX`: a line beyond it is
 one that nobody reads, for what one program can decode another could not write again.
 
-Damage that takes a line's end joins two lines; where each of the two is whole, readers take both
-(`joined`).
+Damage to a line's end joins two lines, with one byte or none between them; where each of the two is
+whole, readers take both.
 
 **Metric row**: ``{"_step": int, "_time": float, NAME: VALUE, ...}``
 
