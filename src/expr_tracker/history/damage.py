@@ -29,6 +29,8 @@ class Damage:
     """Lines that are JSON but neither rows nor markers."""
     joined: set[int] = field(default_factory=set)
     """Lines whose end was damaged, so that the next one stands in them; both were read."""
+    zeros: dict[int, int] = field(default_factory=dict)
+    """Lines that zeros stand in front of, and how many: lines may have stood there."""
     _unreadable: dict[int, int] = field(default_factory=dict)
     _halves: dict[int, bool] = field(default_factory=dict)
 
@@ -36,9 +38,13 @@ class Damage:
         """Take in a line of ``size`` bytes, its end included."""
         self._unreadable[offset] = size
 
+    def add_zeros(self, offset: int, count: int) -> None:
+        """Take in that so many zeros stand in front of the line at ``offset``, which was read."""
+        self.zeros[offset] = count
+
     def offsets(self) -> set[int]:
         """Return where all of it begins."""
-        return {*self._unreadable, *self.foreign, *self.joined}
+        return {*self._unreadable, *self.foreign, *self.joined, *self.zeros}
 
     def unreadable(self, read: Callable[[int, int], bytes]) -> tuple[int, ...]:
         """Return the offsets of the lines that are lost, in file order.
@@ -82,6 +88,11 @@ class Damage:
             count = len(unreadable)
             what = "1 damaged line was" if count == 1 else f"{count} damaged lines were"
             said.append(f"{what} skipped, the first is line {line_number(unreadable[0])}")
+        if self.zeros:
+            said.append(
+                f"{counted(sum(self.zeros.values()), 'zero byte')} stood where lines were or will be "
+                f"written, the first in line {line_number(min(self.zeros))}: what was there is lost"
+            )
         if self.joined:
             what = (
                 "1 line end is" if len(self.joined) == 1 else f"{len(self.joined)} line ends are"

@@ -238,6 +238,9 @@ class Source:
             has_damaged_end: whether the byte behind it should be a line end and is none.
         """
         text = line.lstrip(b"\0")
+        if len(text) != len(line) and text:
+            # Zeros where lines were: what a power loss leaves of a page that was not written.
+            self.damage.add_zeros(offset, len(line) - len(text))
         row = decode_line(text)
         joined = [] if row is not None else joined_metric_lines(text)
         if row is None and not joined:
@@ -322,6 +325,12 @@ class Source:
         lost = self.lost()
         if lost:
             found.append(f"rows are lost: {lost_parts_text(lost)}")
+        missing = self.index.missing_rows
+        if missing:
+            found.append(
+                f"{counted(missing, 'row')} that the file had "
+                f"{'is' if missing == 1 else 'are'} gone: it was cut, emptied or replaced"
+            )
         found += self.damage.sentences(self.read_raw, self.line_number)
         if self._torn_bytes:
             found.append(f"a torn last line of {counted(self._torn_bytes, 'byte')} was left out")

@@ -21,6 +21,7 @@ from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
+from expr_tracker.store.checkpoints import first_change
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import StreamKey, sidecar_of
 from expr_tracker.store.index import StreamIndex
@@ -81,6 +82,13 @@ class StreamReport:
     joined: int = 0
     """Lines whose end is damaged; the rows that it joins are read, and counted."""
     joined_lines: list[int] = field(default_factory=list)
+    zero_bytes: int = 0
+    """Zeros in front of lines that are read: lines may have stood there."""
+    zero_lines: list[int] = field(default_factory=list)
+    missing_rows: int = 0
+    """Rows that the file had when its sidecar was written, and has no longer."""
+    changed_lines: tuple[int, int] | None = None
+    """The first and the last of the lines among which a byte is not as it was written."""
     foreign: int = 0
     foreign_lines: list[int] = field(default_factory=list)
     torn_bytes: int = 0
@@ -106,6 +114,20 @@ class StreamReport:
         if self.unreadable:
             lines = _numbers(self.unreadable_lines, self.unreadable)
             found.append(f"unreadable lines: {lines}")
+        if self.zero_bytes:
+            found.append(
+                f"{counted(self.zero_bytes, 'zero byte')} where lines were: "
+                f"{_numbers(self.zero_lines, len(self.zero_lines))}"
+            )
+        if self.changed_lines is not None:
+            first, last = self.changed_lines
+            where = f"line {first}" if first == last else f"lines {first} to {last}"
+            found.append(f"{where}: the bytes are not those that were written")
+        if self.missing_rows:
+            found.append(
+                f"{counted(self.missing_rows, 'row')} that the file had "
+                f"{'is' if self.missing_rows == 1 else 'are'} gone: it was cut, emptied or replaced"
+            )
         if self.joined:
             lines = _numbers(self.joined_lines, self.joined)
             found.append(
@@ -117,8 +139,11 @@ class StreamReport:
             )
         if self.torn_bytes:
             found.append(f"a torn last line of {counted(self.torn_bytes, 'byte')}")
-        # A part that it names and that is gone is all that is wrong with it.
-        if self.sidecar == "wrong" and not any(lost.part for lost in self.parts_lost):
+        # Rows that it counts, or a part that it names, are all that is wrong with it.
+        is_told = (
+            self.missing_rows or self.torn_bytes or any(lost.part for lost in self.parts_lost)
+        )
+        if self.sidecar == "wrong" and not is_told:
             found.append(
                 "the sidecar does not belong to this file (it is rebuilt when it is read)"
             )
@@ -160,14 +185,14 @@ def verify(
         stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
         rank: a number, a list of them, or ``"*"``; ``None`` is the lowest rank of one stream and all
             ranks of several.
-        progress: called with the bytes done and the bytes to do; every file is read twice.
+        progress: called with the bytes done and the bytes to do; every file is read three times.
 
     Raises:
         RunNotFoundError: there is no such run, stream or rank.
     """
     producers = producers_of(run, stream, rank)
     directory = producers[0].path.parent
-    read = Progress(progress, 2 * sum(map(size_bytes, producers)))
+    read = Progress(progress, 3 * sum(map(size_bytes, producers)))
     return RunReport(
         path=directory,
         status=status_of(run),
@@ -188,7 +213,29 @@ def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
         report.has_open_row = source.open_row is not None
         report.sidecar = _sidecar(source, report)
         report.parts_lost = source.lost()
+        report.missing_rows = source.index.missing_rows
+        if not report.parts_lost:
+            report.changed_lines = _changed_lines(source, progress)
     return report
+
+
+def _changed_lines(source: Source, progress: Progress) -> tuple[int, int] | None:
+    """Return the first and the last of the lines among which the first changed byte is."""
+    file, document = source.file, read_document(sidecar_of(source.path))
+    if file is None or document is None:
+        return None
+    try:
+        checkpoints = StreamIndex.from_document(document).checkpoints
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
+        return None
+    # What is behind the end is missing, and told of as that.
+    within = [each for each in checkpoints if each[0] <= file.size]
+    found = first_change(within, file, progress=progress.advance)
+    if found is None:
+        return None
+    return source.line_number(found[0]), source.line_number(found[1] - 1)
 
 
 def _count(source: Source, report: StreamReport, progress: Progress) -> list[Attempt]:
@@ -215,6 +262,8 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> list[Att
     unreadable = source.unreadable
     report.unreadable, report.unreadable_lines = _listed(unreadable, numbers)
     report.joined, report.joined_lines = _listed(source.damage.joined, numbers)
+    report.zero_bytes = sum(source.damage.zeros.values())
+    _, report.zero_lines = _listed(source.damage.zeros.keys(), numbers)
     report.foreign, report.foreign_lines = _listed(source.damage.foreign, numbers)
     for attempt in scanned.attempts:
         mine = steps.pop(attempt.number, [])
@@ -275,7 +324,7 @@ def _sidecar(source: Source, report: StreamReport) -> Sidecar:  # noqa: PLR0911 
         return "wrong"
     if index.size < file.size:
         return "behind"
-    if report.unreadable or report.joined or report.foreign:
+    if report.unreadable or report.joined or report.foreign or report.zero_bytes:
         return "consistent"  # it may count what was sound when it was written
     fresh = StreamIndex()
     fresh.scan(file)

@@ -18,10 +18,13 @@ Sidecar, schema 5::
                    CLOCK_BACK_SECONDS], ...],
      "parts": [[NUMBER, BYTES, COVERED_BYTES, LINES, ROWS, LOWEST_STEP, HIGHEST_STEP], ...],
      "live_size": BYTES_OF_THE_LIVE_FILE,
+     "checkpoints": [[OFFSET, CRC32_OF_THE_BYTES_BEFORE], ...], "missing_rows": N,
      "check": CRC32_OF_THE_MEMBERS_ABOVE, "run": {...}}
 
 ``parts`` are the set-aside parts (`expr_tracker.store.parts`), those included that were missing
 when it was written; a reader reports which of them are gone. It may be older than the newest part.
+``missing_rows`` are rows that an earlier sidecar covered and the file has no longer. Both it and
+``checkpoints`` (`expr_tracker.store.checkpoints`) may be absent.
 """
 
 from __future__ import annotations
@@ -147,6 +150,10 @@ class StreamIndex:
     """The set-aside parts, those that are gone included."""
     live_size: int = 0
     """Bytes of the live file that the sidecar covered."""
+    checkpoints: list[tuple[int, int]] = field(default_factory=list, compare=False)
+    """Offsets, and the CRC-32 of all bytes before each, as they were written."""
+    missing_rows: int = 0
+    """Rows that were in the file once and are no longer, beside those of lost parts."""
     block_lines: int = BLOCK_LINES
     """Lines of one block; doubled when neighbours are joined."""
     _blocks: list[tuple[int, int, int, int]] = field(default_factory=list)
@@ -252,7 +259,11 @@ class StreamIndex:
     def copy(self) -> StreamIndex:
         """Return an index that later rows do not change."""
         return replace(
-            self, attempts=self.attempts[:], parts=self.parts[:], _blocks=self._blocks[:]
+            self,
+            attempts=self.attempts[:],
+            parts=self.parts[:],
+            checkpoints=self.checkpoints[:],
+            _blocks=self._blocks[:],
         )
 
     def without_zones(self, size: int) -> StreamIndex:
@@ -264,6 +275,7 @@ class StreamIndex:
             has_repeats=True,
             attempts=self.attempts[:],
             parts=self.parts[:],
+            checkpoints=[],
             _blocks=[],
             _low=STEP_MIN,
             _high=STEP_MAX,
@@ -394,6 +406,8 @@ class StreamIndex:
             "attempts": [list(vars(attempt).values()) for attempt in self.attempts],
             "parts": [list(vars(part).values()) for part in self.parts],
             "live_size": self.live_size,
+            "checkpoints": [list(one) for one in self.checkpoints],
+            "missing_rows": self.missing_rows,
         }
         return {**document, "check": _checksum(document), "run": run}
 
@@ -423,6 +437,11 @@ class StreamIndex:
                 attempts=[_attempt(*attempt) for attempt in document["attempts"]] or [Attempt()],
                 parts=[_part(*part) for part in document["parts"]],
                 live_size=_count(document["live_size"]),
+                checkpoints=[
+                    (_count(offset), _count(checksum))
+                    for offset, checksum in document.get("checkpoints", [])
+                ],
+                missing_rows=_count(document.get("missing_rows", 0)),
             )
             index._blocks = [
                 (_whole(low), _count(first), _count(start), _whole(high))

@@ -94,9 +94,20 @@ def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamI
                     index = index_of(repaired)
         if index is None:
             index = index_of(file)
+    _say_missing(path, index, notices)
     say_lost(path, index.parts, notices, live_size=index.live_size)
     index.parts, index.live_size = parts_as_found(path, index.parts), 0
     return index
+
+
+def _say_missing(path: Path, index: StreamIndex, notices: Notices) -> None:
+    """Say that rows are gone that the file had when its sidecar was written."""
+    if index.missing_rows:
+        notices.say(
+            f"{path} has {counted(index.missing_rows, 'row')} less than it had: it was cut, emptied "
+            "or replaced. The run goes on without them; a backup may have them."
+        )
+        notices.count("degraded", f"missing rows of {path.name}", index.missing_rows)
 
 
 def say_lost(path: Path, known: list[Part], notices: Notices, *, live_size: int = 0) -> bool:

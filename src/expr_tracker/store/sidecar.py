@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
+from expr_tracker.store.checkpoints import extended
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.index import StreamIndex
@@ -37,10 +38,15 @@ def tail_checksum(file: LineFile, size: int) -> int:
     return zlib.crc32(file.read(max(0, size - _TAIL_BYTES), size))
 
 
-def load_index(file: LineFile) -> StreamIndex:
+def load_index(file: LineFile, *, has_torn: bool = False) -> StreamIndex:
     """Return the index of an open line file, its newest lines included.
 
-    The sidecar is used as far as it holds; what was appended since is scanned.
+    The sidecar is used as far as it holds; what was appended since is scanned. Rows that it counted
+    and that the file has no longer are counted in `StreamIndex.missing_rows`.
+
+    Args:
+        file: the file.
+        has_torn: whether a torn last line was cut off it; that one is told of by itself.
     """
     said = _said(file.path)
     index = said[0].copy() if said is not None and _is_of(*said, file) else None
@@ -55,11 +61,22 @@ def load_index(file: LineFile) -> StreamIndex:
     if said is not None:
         # Also of a file that it does not fit any more: that is how a lost part is known.
         index.parts, index.live_size = said[0].parts[:], said[0].live_size
+        index.missing_rows = said[0].missing_rows
     began_at = index.size
     index.scan(file)
+    if said is not None and (began_at == 0 or began_at < said[0].size):
+        index.missing_rows += _missing(said[0], index, file, has_torn=has_torn)
     if index.size - began_at >= _REMEMBERED_BYTES_MIN:
         _remember(file, index)
     return index
+
+
+def _missing(said: StreamIndex, index: StreamIndex, file: LineFile, *, has_torn: bool) -> int:
+    """Return how many rows of the sidecar are told of by nothing but it."""
+    if lost_parts(file.path, said.parts, live_size=said.live_size):
+        return 0  # those say what is gone with them
+    told = max(0, index.unreadable - said.unreadable) + bool(has_torn or file.torn_bytes)
+    return max(0, said.rows - index.rows - told)
 
 
 def _remember(file: LineFile, index: StreamIndex) -> None:
@@ -104,10 +121,11 @@ def warn_of_lost_parts(path: Path) -> None:
 
 
 def save_index(index: StreamIndex, file: LineFile, run: Row) -> None:
-    """Write the sidecar beside ``file``.
+    """Write the sidecar beside ``file``, and bring the checkpoints of ``index`` up to its end.
 
     Raises:
         OSError: it could not be written; readers scan the file instead.
     """
     path: Path = sidecar_of(file.path)
+    index.checkpoints = extended(index.checkpoints, file, index.size)
     write_document(path, index.document(run, tail_checksum(file, index.size)), indent=None)

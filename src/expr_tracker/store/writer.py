@@ -501,10 +501,18 @@ class LineWriter:
             with LineFile(self.path) as file:
                 if file.size >= index.size:
                     save_index(index, file, run)
+                    self._keep_checkpoints(index)
         except OSError as error:
             if is_from_signal(error):
                 raise
             self._troubles.count_sidecar()
+
+    def _keep_checkpoints(self, saved: StreamIndex) -> None:
+        """Go on from what was just read, unless the file was changed by another program since."""
+        with self._lock:
+            known = self.index.checkpoints
+            if self.index.size >= saved.size and (not known or known[-1] in saved.checkpoints):
+                self.index.checkpoints = saved.checkpoints
 
     def close(self, run: Row, timeout_seconds: float | None = None) -> int:
         """Write what waits, the sidecar, and close; return how many rows could not be written.
