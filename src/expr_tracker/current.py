@@ -172,7 +172,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
             )
         _is_opening = True
         try:
-            with loading:
+            with loading.gate():
                 from expr_tracker.run.setup import open_run  # noqa: PLC0415 - only who logs pays
 
             run = open_run(
@@ -323,7 +323,7 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         "attempt": attempt,
     }
     if run is not None:
-        with loading:
+        with loading.gate():
             from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
 
         wanted = None if isinstance(stream, _Running) else stream
@@ -445,7 +445,7 @@ def use_artifact(
         ArtifactError: it is of another type, or its stored files were changed.
     """
     if where is not None:
-        with loading:
+        with loading.gate():
             from expr_tracker.artifacts import find_store  # noqa: PLC0415 - only who asks pays
 
         return find_store(where).use(artifact_or_name, type)

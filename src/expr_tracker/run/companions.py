@@ -90,7 +90,7 @@ class Companions:
         self._environment = thread
 
     def _capture(self) -> None:
-        with loading:
+        with loading.gate():
             from expr_tracker.capture.environment import (  # noqa: PLC0415 - slow to load
                 capture_environment,
             )

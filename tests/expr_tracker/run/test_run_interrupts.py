@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +18,7 @@ import pytest
 
 import expr_tracker as et
 from expr_tracker.history import read_history
+from expr_tracker.loading import loading
 from expr_tracker.store.lock import is_locked
 
 if TYPE_CHECKING:
@@ -177,6 +179,14 @@ def test_what_is_raised_within_init_comes_out_and_leaves_no_stream_held(
         assert not is_locked(tmp_path / "p" / f"r{count}" / "metrics.lock")
 
     assert interrupts(start, end, stride=7 if is_rich else 3) > 100
+    entered = threading.Event()
+
+    def load() -> None:
+        with loading.gate():
+            entered.set()
+
+    threading.Thread(target=load, daemon=True).start()
+    assert entered.wait(10), "no lock stays behind that other threads need"
 
 
 @pytest.mark.parametrize("is_rich", [False, True])
