@@ -4,7 +4,7 @@
 that are meant; `bounds` is where a run's directory ends. `lines` is the format, `markers` are its
 lines about attempts. `writer` appends: `live_file` is the file it holds open, `place` opens, repairs
 and puts it back, `place_watch` sees when it is gone, `backlog` is what waits for it, `pace` decides
-when it buffers, `troubles` is what it says. `parts` are what rotation set aside, `part_notes` what a
+when it buffers, `troubles` is what it says, and `rescue_file` where the lines go that found no room. `parts` are what rotation set aside, `part_notes` what a
 writer remembers of it. `reader` reads whole lines and only those;
 `regular` opens for reading what is a regular file; `index` says where steps lie, and
 `sidecar` keeps that beside the file; `lock` keeps a second writer out of a stream, and `thread_locks`
