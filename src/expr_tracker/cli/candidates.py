@@ -32,6 +32,7 @@ __all__ = [
     "metric_list",
     "paths",
     "ranks",
+    "rescue_files",
     "runs",
     "stream_list",
     "streams",
@@ -123,6 +124,22 @@ def _is_run(path: str) -> bool:
 
 
 @completer
+def rescue_files(ctx: click.Context, word: str) -> Iterable[str] | None:
+    """Offer the rescue files of the temporary folder; paths where there is none."""
+    del ctx
+    import tempfile
+
+    names: list[str] = []
+    with os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith("expr-tracker-") and entry.path.startswith(word):
+                names.append(entry.path)
+            if len(names) == _ENTRIES_MAX:
+                break
+    return sorted(filter(is_plain_word, names)) or None
+
+
+@completer
 def streams(ctx: click.Context, word: str) -> Iterable[str]:
     """Offer the streams of the run."""
     return (name for name in _stream_names(ctx) if name.startswith(word))
@@ -206,5 +223,6 @@ def _keys(ctx: click.Context) -> list[StreamKey]:
 
 def _run(ctx: click.Context) -> Path:
     # An option that still waits for its value keeps click from giving the arguments their names.
-    given = ctx.params.get("run") or ctx.args[0]
+    names = [param.name for param in ctx.command.params if param.param_type_name == "argument"]
+    given = ctx.params.get("run") or ctx.args[names.index("run")]
     return Path(given).expanduser()

@@ -15,18 +15,24 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.store.documents import read_document
 from expr_tracker.store.place import is_same_file
 from expr_tracker.store.regular import open_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["StreamLock", "is_locked"]
+__all__ = ["StreamLock", "is_locked", "refuse_if_locked"]
 
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 #: Readers that look (`is_locked`) hold a shared lock for microseconds; they are waited for.
 _READERS_SECONDS_MAX: Final = 1.0
 _READERS_PAUSE_SECONDS: Final = 0.001
+#: What a second writer can do.
+_ADVICE: Final = (
+    "Two writers of one stream would mix their steps: give this process a stream of its own "
+    "(stream='...'), another run name, or set ET_STREAM_IN_USE=new to have one made."
+)
 
 
 class StreamLock:
@@ -39,11 +45,12 @@ class StreamLock:
         #: False where the file system has no locks: the caller says so once.
         self.is_supported = True
 
-    def acquire(self, label: str) -> None:
+    def acquire(self, label: str, advice: str = _ADVICE) -> None:
         """Take the lock without waiting for another writer.
 
         Args:
             label: the stream's name, for the message.
+            advice: what the caller can do where it is taken, as well.
 
         Raises:
             StreamInUseError: another live writer has it.
@@ -51,7 +58,7 @@ class StreamLock:
         """
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            self._lock(fd, label)
+            self._lock(fd, label, advice)
         except BaseException:
             os.close(fd)
             raise
@@ -61,7 +68,7 @@ class StreamLock:
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps(holder).encode(), 0)
 
-    def _lock(self, fd: int, label: str) -> None:
+    def _lock(self, fd: int, label: str, advice: str) -> None:
         give_up_at = time.monotonic() + _READERS_SECONDS_MAX
         while True:
             try:
@@ -75,7 +82,7 @@ class StreamLock:
             else:
                 return
             if not _is_held_by_readers(fd) or time.monotonic() >= give_up_at:
-                raise StreamInUseError(_in_use(label, _holder(fd)))
+                raise StreamInUseError(_in_use(label, _holder(fd), advice))
             time.sleep(_READERS_PAUSE_SECONDS)
 
     def keep_place(self, label: str) -> Literal["kept", "remade", "taken"]:
@@ -139,6 +146,16 @@ def is_locked(path: Path) -> bool:
     return False
 
 
+def refuse_if_locked(path: Path, label: str, advice: str) -> None:
+    """Raise what `StreamLock.acquire` would, and take nothing.
+
+    Raises:
+        StreamInUseError: a live process holds the lock at ``path``.
+    """
+    if is_locked(path):
+        raise StreamInUseError(_in_use(label, read_document(path) or {}, advice))
+
+
 def _is_held_by_readers(fd: int) -> bool:
     """Say whether the lock that was in the way is gone or shared: no writer's."""
     try:
@@ -161,7 +178,7 @@ def _holder(fd: int) -> dict[str, Any]:
     return holder if isinstance(holder, dict) else {}
 
 
-def _in_use(label: str, holder: dict[str, Any]) -> str:
+def _in_use(label: str, holder: dict[str, Any], advice: str) -> str:
     pid, host = holder.get("pid"), holder.get("host")
     who = f"process {pid} on {host}" if pid is not None else "another process"
     since = holder.get("since")
@@ -169,11 +186,7 @@ def _in_use(label: str, holder: dict[str, Any]) -> str:
         who += time.strftime(", started %Y-%m-%d %H:%M:%S", time.localtime(since))
     if isinstance(pid, int) and host == _host() and not _is_alive(pid):
         who += " (that process is gone, but one it started still holds the file)"
-    return (
-        f"Stream {label!r} of this run is being written by {who}. Two writers of one stream would "
-        "mix their steps: give this process a stream of its own (stream='...'), another run name, "
-        "or set ET_STREAM_IN_USE=new to have one made."
-    )
+    return f"Stream {label!r} of this run is being written by {who}. {advice}"
 
 
 def _host() -> str:

@@ -6,7 +6,6 @@ import errno
 import itertools
 import math
 import os
-import tempfile
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.interruption import suppress_own
@@ -40,7 +39,6 @@ __all__ = [
     "open_for_append",
     "prepare",
     "read_on",
-    "rescue",
     "say_lost",
     "set_part_aside",
 ]
@@ -339,19 +337,3 @@ def _write_fully(fd: int, piece: bytes) -> None:
     view = memoryview(piece)
     while view:
         view = view[os.write(fd, view) :]
-
-
-def rescue(path: Path, lines: list[bytes]) -> str:
-    """Write lines that ``path`` does not take into the temporary folder; return the file's name.
-
-    Args:
-        path: the file they belong to.
-        lines: the lines, their ends included.
-
-    Raises:
-        OSError: the temporary folder does not take all of them either.
-    """
-    fd, name = tempfile.mkstemp(prefix=f"expr-tracker-{path.stem}-", suffix=".jsonl")
-    with os.fdopen(fd, "wb") as file:
-        file.writelines(lines)
-    return name

@@ -11,13 +11,14 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.markers import is_marker
-from expr_tracker.store.place import rescue
+from expr_tracker.store.rescue_file import rescue_command, write_rescue_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from expr_tracker.notices import Notices, Subject
     from expr_tracker.options import Options
+    from expr_tracker.store.index import StreamIndex
 
 __all__ = ["Troubles"]
 
@@ -65,15 +66,23 @@ class Troubles:
             "max_pending_records or max_pending_bytes: the oldest are dropped and counted.",
         )
 
-    def rescue(self, lines: list[bytes], reason: str) -> int:
-        """Put lines that the file never took elsewhere, and count those that are no markers."""
+    def rescue(self, lines: list[bytes], reason: str, index: StreamIndex) -> int:
+        """Put lines that the file never took elsewhere, and count those that are no markers.
+
+        Args:
+            lines: the lines, their ends included.
+            reason: why the file did not take them.
+            index: what it holds.
+        """
+        is_rows = self._subject == "rows"
         rows = len(lines)
-        if self._subject == "rows":
+        if is_rows:
             rows -= sum(is_marker(decode_line(line) or {}) for line in lines)
         what = counted(rows, "row") if rows else f"{counted(len(lines), 'line')} without metrics"
         what += f" could not be written to {self._path} ({reason})"
+        attempt = index.attempts[-1].number if is_rows else None
         try:
-            name = rescue(self._path, lines)
+            name = write_rescue_file(self._path, lines, attempt=attempt, size=index.size)
         except OSError as error:
             if is_from_signal(error):
                 raise
@@ -86,14 +95,11 @@ class Troubles:
             return rows
         if rows:
             self._notices.count("rescued", name, rows, subject=self._subject)
-        text = f"{what}. They are in {name}; append that file to it once there is room"
-        if self._subject == "rows":
-            # Of two lines for a step the later one counts, and rows belong to the attempt before them.
-            text += (
-                ', but before the run is resumed. After that, insert it in front of the "_attempt" '
-                "line that the resume began with: at the end, its rows would replace newer ones"
-            )
-        self._notices.say(f"{text}.")
+        # Not "append it": behind the rows of a later attempt they would replace newer ones.
+        self._notices.say(
+            f"{what}. They are in {name}; this puts them where they belong once there is room, "
+            f"before or after the run is resumed: {rescue_command(name, self._path.parent)}"
+        )
         return rows
 
     def say_failure(self, reason: str) -> None:

@@ -539,7 +539,7 @@ class LineWriter:
                 waiting, lost = self._backlog.lines(), 0
                 if waiting:
                     reason = self._failure or "another thread hangs in a write"
-                    lost = self._troubles.rescue(waiting, reason)
+                    lost = self._troubles.rescue(waiting, reason, self.index)
                 self._is_closed = True
                 self._direct = False
                 self._backlog.clear()

@@ -74,7 +74,7 @@ def offered(line: str, **variables: str) -> list[str]:
     ("line", "expected"),
     [
         ("et ", ["ls", "history", "export", "verify", "trace", "console", "artifact",
-                 "completion"]),
+                 "rescue", "completion"]),
         ("et h", ["history"]),
         ("et history ", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),
         ("et history ru", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),
@@ -110,6 +110,10 @@ def offered(line: str, **variables: str) -> list[str]:
         ("et history runs/llm/one --str", ["--stream"]),
         ("et artifact ", ["get", "list", "show", "verify"]),
         ("et artifact show runs/llm ", ["file"]),
+        ("et rescue renamed runs/v", ["runs/vision/a"]),
+        ("et rescue renamed runs/llm/one --stream d", ["default", "data"]),
+        ("et rescue renamed runs/llm/one --rank ", ["0", "1"]),
+        ("et rescue renamed runs/llm/one --dr", ["--dry-run"]),
         ("et completion z", ["zsh"]),
         ("et history runs/no/run --metrics ", []),
         ("et history --stream ", []),
@@ -117,6 +121,18 @@ def offered(line: str, **variables: str) -> list[str]:
 )  # fmt: skip
 def test_a_key_press_offers_what_could_stand_there(line: str, expected: list[str]) -> None:
     assert sorted(offered(line)) == sorted(expected)
+
+
+def test_rescue_files_are_offered_where_the_temporary_folder_has_any(tmp_path: Path) -> None:
+    def asked(word: str) -> list[str]:
+        return offered(f"et rescue {word}", TMPDIR=str(tmp_path))
+
+    assert asked("") == ["file:"]
+    saved = tmp_path / "expr-tracker-metrics-k3x9q2ab.jsonl"
+    saved.write_bytes(b"")
+    (tmp_path / "other.jsonl").write_bytes(b"")
+    assert asked("") == asked(str(tmp_path)) == [str(saved)]
+    assert asked("other") == ["file:"]
 
 
 def test_the_root_of_runs_may_be_elsewhere(run: Path, tmp_path: Path) -> None:
