@@ -305,10 +305,10 @@ def test_an_open_row_in_the_journal_is_committed_by_the_next_run(make: Make) -> 
     first = make(clock=clock)
     first.log({"a": 1})
     first.log({"b": float("inf")}, step=5)
-    first._upkeep.keep_journal()
+    first._parts.journal.keep_if_old()
     assert not first.files.journal.exists(), "a row younger than a second is not worth a file"
     clock.advance(1.5)
-    first._upkeep.keep_journal()
+    first._parts.journal.keep_if_old()
     size = first.files.metrics.stat().st_size
     journal = read_journal(first.files.journal, size)
     assert journal == {"_step": 5, "_time": clock.offset, "b": float("inf")}
@@ -331,7 +331,7 @@ def test_a_journal_of_another_size_is_not_used(make: Make) -> None:
     first = make(clock=clock)
     first.log({"a": 1}, step=1)
     clock.advance(2)
-    first._upkeep.keep_journal()
+    first._parts.journal.keep_if_old()
     saved = first.files.journal.read_bytes()
     first.finish(quiet=True)
     first.files.journal.write_bytes(saved)
