@@ -306,7 +306,9 @@ def rank_from_environment(warn: Callable[[str], object] | None = None) -> int:
             break
         if text:
             passed_over.append((variable, text))
-    for variable, text in passed_over if warn is not None else []:
+    for variable, text in passed_over:
+        if warn is None:
+            break
         warn(
             f"{variable}={_shortened(text)!r}: expected a whole number from 0, of at most "
             f"{_RANK_DIGITS_MAX} digits. It is passed over and this process is rank {rank} "

@@ -18,7 +18,7 @@ from expr_tracker.run import journal as journal_module
 from expr_tracker.run import latest as latest_module
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
-from expr_tracker.store.journal import read_journal
+from expr_tracker.store.journal import read_journal, write_journal
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.testing import ManualClock
 from expr_tracker.trace import build_trace
@@ -349,13 +349,12 @@ def test_the_journal_never_goes_back_to_an_older_state_of_the_row(
     run = make()
     run.log({"a": 1}, step=1)
     taken, may_write = threading.Event(), threading.Event()
-    write = journal_module.write_journal
 
     def hang_once(*arguments: Any, **keywords: Any) -> None:
-        monkeypatch.setattr(journal_module, "write_journal", write)
+        monkeypatch.setattr(journal_module, "write_journal", write_journal)
         taken.set()
         assert may_write.wait(30)
-        write(*arguments, **keywords)
+        write_journal(*arguments, **keywords)
 
     monkeypatch.setattr(journal_module, "write_journal", hang_once)
     older = threading.Thread(target=run._parts.journal.keep)
