@@ -58,7 +58,7 @@ class Options:
     """Buffered, by choice or on a slow file system: rows that are written together at the latest, by
     the call that logs the last of them; ``None`` leaves them to the thread."""
     buffer_interval: float | None = 1.0
-    """Buffered: after a gap this long (seconds) a row is written at once."""
+    """Buffered: a row that comes this long (seconds) after the one before is written at once."""
     max_buffer_seconds: float | None = 5.0
     """Buffered: the longest a row waits for the file, in seconds."""
     max_pending_records: int | None = 100_000
@@ -286,13 +286,39 @@ def _is_step(value: Any) -> bool:
 _RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
-def rank_from_environment() -> int:
-    """Return this process's rank: the first launcher variable that holds a number, else 0."""
+#: More processes than any job has; a name of a file holds as many digits many times over.
+_RANK_DIGITS_MAX = 9
+
+
+def rank_from_environment(warn: Callable[[str], object] | None = None) -> int:
+    """Return this process's rank: the first launcher variable that holds a number, else 0.
+
+    Args:
+        warn: called with a text for each variable that is passed over although it holds something.
+            It is no error: the launcher set it, not the program, and a job must not end for it.
+    """
+    passed_over: list[tuple[str, str]] = []
+    rank, source = 0, "no other variable says its rank"
     for variable in _RANK_VARIABLES:
         text = os.environ.get(variable, "").strip()
-        if text.isascii() and text.isdigit():
-            return int(text)
-    return 0
+        if text.isascii() and text.isdigit() and len(text) <= _RANK_DIGITS_MAX:
+            rank, source = int(text), f"{variable} says so"
+            break
+        if text:
+            passed_over.append((variable, text))
+    for variable, text in passed_over:
+        if warn is None:
+            break
+        warn(
+            f"{variable}={_shortened(text)!r}: expected a whole number from 0, of at most "
+            f"{_RANK_DIGITS_MAX} digits. It is passed over and this process is rank {rank} "
+            f"({source}). Set it to the process's rank, or unset it."
+        )
+    return rank
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "..."
 
 
 def root_from_environment() -> str | None:

@@ -35,6 +35,7 @@ __all__ = [
     "MediaValue",
     "Row",
     "RowEncoder",
+    "items_of",
     "key_text",
     "step_from",
     "with_nonfinite",
@@ -135,12 +136,13 @@ def key_text(key: object) -> str:
     """Return a metric name for any mapping key: text as it is, anything else as ``str``.
 
     Of a text that is more than one, a member of a ``str`` enumeration for example, its text: a dict
-    finds it under that, whatever ``str`` makes of it, and so does the row of another call.
+    finds it under that, whatever ``str`` makes of it, and so does the row of another call. A key
+    without a text, because its ``str`` raises, is named by its type.
     """
     if type(key) is str:
         return key
     # The text of a subclass of str is taken from it, whatever its methods say.
-    return str.__str__(key if isinstance(key, str) else str(key))
+    return str.__str__(key) if issubclass(type(key), str) else _text_of(str, key)
 
 
 class RowEncoder:
@@ -173,7 +175,7 @@ class RowEncoder:
             is_row = type(encoded) is dict and _has_members(data)
             return encoded if is_row else {"value": encoded}
         row: Row = {}
-        for key, value in _pairs(data):
+        for key, value in items_of(data):  # type: ignore[arg-type]
             name = self._name(key)
             if name in row:
                 self._drop(name, f"the text of two keys: {_LAST_STAYS}")
@@ -267,7 +269,7 @@ class RowEncoder:
         return number
 
     def _name(self, key: object) -> str:
-        name = _text_of(key_text, key)
+        name = key_text(key)
         return name if name.isascii() else self._text(storable_text(name), name)
 
     def _text(self, key: str, text: str) -> str:
@@ -421,14 +423,17 @@ def _name_of_type(value: object) -> str:
     return str(_type_name(type(value)))
 
 
-def _pairs(data: Any) -> list[tuple[Any, Any]]:
-    """Return the items of a dict, as one list: another thread may add names meanwhile."""
+def items_of(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Return the items of a mapping, as one list: another thread may add names meanwhile.
+
+    Of a dict they are always there, whatever a subclass makes of ``items``.
+    """
     try:
-        return [(key, value) for key, value in list(data.items())]
+        return [(key, value) for key, value in list(mapping.items())]
     except Exception as error:  # the fault of a subclass; the dict below has none
-        if is_from_signal(error):
+        if is_from_signal(error) or not issubclass(type(mapping), dict):
             raise
-    return list(dict.items(data))
+    return list(dict.items(mapping))  # type: ignore[arg-type]
 
 
 def without_nonfinite(row: Row) -> Row:

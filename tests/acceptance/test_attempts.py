@@ -129,10 +129,12 @@ say("all", [[row["_attempt"], row["_step"], row["y"]]
 )
 
 
+@pytest.mark.parametrize("flush", ["flush(commit_open=True)", "flush()"])
 def test_a_run_resumed_at_its_checkpoint_has_one_value_a_step_and_keeps_the_old_ones(
-    start: Start, run_program: Start, tmp_path: Path
+    flush: str, start: Start, run_program: Start, tmp_path: Path
 ) -> None:
-    assert start(CRASHING, tmp_path).end() == 1
+    crashing = CRASHING.replace("flush(commit_open=True)", flush)
+    assert start(crashing, tmp_path).end() == 1
     program = run_program(RESUMED, tmp_path)
     assert program.value("attempt") == 2
     expected = {str(s): s if s < 10 else 100 + s for s in range(30)}

@@ -222,6 +222,38 @@ def test_the_rank_is_the_first_launcher_variable_that_holds_a_number(
     assert rank_from_environment() == rank
 
 
+@pytest.mark.parametrize(
+    ("variables", "passed_over", "rank"),
+    [
+        ({"RANK": "x"}, ["RANK='x'"], "rank 0 (no other variable says its rank)"),
+        ({"RANK": "-1"}, ["RANK='-1'"], "rank 0 (no other variable says its rank)"),
+        ({"RANK": "9" * 5000}, ["RANK='9999"], "rank 0 (no other variable says its rank)"),
+        (
+            {"RANK": "1.0", "LOCAL_RANK": "one", "SLURM_PROCID": "3"},
+            ["RANK='1.0'", "LOCAL_RANK='one'"],
+            "rank 3 (SLURM_PROCID says so)",
+        ),
+        ({"RANK": "", "LOCAL_RANK": " "}, [], ""),
+        ({"RANK": "2", "LOCAL_RANK": "x"}, [], ""),
+    ],
+    ids=repr,
+)
+def test_a_launcher_variable_that_is_passed_over_is_named_with_what_counts_instead(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], passed_over: list[str], rank: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    said: list[str] = []
+    rank_from_environment(said.append)
+    assert len(said) == len(passed_over)
+    for text, start in zip(said, passed_over, strict=True):
+        assert text.startswith(start)
+        assert len(text) < 300
+        assert "expected a whole number from 0" in text
+        assert rank in text
+        assert "unset it" in text
+
+
 def test_the_root_is_et_dir_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     assert root_from_environment() is None
     monkeypatch.setenv("ET_DIR", "")

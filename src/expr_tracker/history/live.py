@@ -195,7 +195,10 @@ class HistoryStore:
         )
 
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - known signature
-        """Hand what was committed to the file; with ``commit_open`` the open row too.
+        """Hand what was committed to the file, and the open row to its journal.
+
+        The death of the process loses none of it then. With ``commit_open`` the open row is
+        committed first.
 
         Raises:
             ForkedObjectError: the store belongs to the parent process.

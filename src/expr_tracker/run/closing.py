@@ -219,9 +219,10 @@ class Closing:
         def save(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
             if is_free and self._life.status is None:
                 deadline = Deadline(_SIGNAL_WAIT_SECONDS)
-                self._upkeep.keep_journal(at_once=True)
                 for writer in self._parts.writers():
                     writer.flush(timeout_seconds=deadline.seconds_left)
+                # Behind the rows before it: it counts only for a file that has them all.
+                self._parts.journal.keep(deadline.seconds_left)
                 self._parts.save_summary()
                 self._stream.notices.emit()
 

@@ -89,8 +89,14 @@ class Documents:
 
     def define_metric(self, name: str, definition: Row) -> None:
         """Add one metric's definition to ``about.json``."""
-        warn_of_words(key_text(name), definition, self._notices)
-        self._definitions[key_text(name)] = redact(self._encoder.value(name, definition))
+        name = key_text(name)
+        # Plain first, each word by itself: what a user's object says when compared is its own.
+        plain = {
+            word: self._encoder.value(f"{name}.{word}", value)
+            for word, value in definition.items()
+        }
+        warn_of_words(name, plain, self._notices)
+        self._definitions[name] = redact(plain)
         try:
             self._write_about()
         except OSError as error:

@@ -75,7 +75,7 @@ def open_stream(
         OSError: the directory cannot be written.
     """
     check_stream(options.stream)
-    rank = rank_from_environment()
+    rank = rank_from_environment(notices.say)
     key = StreamKey(options.stream, rank if options.rank_aware else 0)
     place.directory.mkdir(parents=True, exist_ok=True)
     check_case(place.directory, key)

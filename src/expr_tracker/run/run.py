@@ -294,7 +294,7 @@ class Run:
         self._life.check_open("log_artifact")
         # What describes a file is as readable as a configuration: secrets stay out of it too.
         warn = partial(warn_of_value, self._stream.notices)
-        plain = None if metadata is None else config_from(metadata, warn)
+        plain = None if metadata is None else config_from(metadata, warn, argument="metadata")
         return self.artifacts.log(
             artifact_or_path, name, type, aliases, plain, mode, step=self.step
         )
@@ -325,7 +325,10 @@ class Run:
         parts.last_values.complete()
 
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - the public name's form
-        """Write everything that waits; with ``commit_open`` the open row too."""
+        """Write everything that waits, so that it survives the death of the process.
+
+        The open row stays open: it is kept in its journal. With ``commit_open`` it is committed.
+        """
         self._parts.flush(commit_open)
 
     # -- reading -------------------------------------------------------------------------------------

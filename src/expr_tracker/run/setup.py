@@ -11,7 +11,7 @@ from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import OptionError
 from expr_tracker.notices import Notices
 from expr_tracker.options import Options, backends_from_environment, make_options
-from expr_tracker.row import RowEncoder
+from expr_tracker.row import RowEncoder, key_text
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
 
@@ -100,7 +100,7 @@ def _tag_list(tags: Any) -> list[str] | None:
         return [tags]
     if not isinstance(tags, Iterable) or isinstance(tags, (bytes, bytearray, Mapping)):
         raise OptionError(f"tags={tags!r}: expected a text or a list of texts.")
-    return [str(tag) for tag in tags]
+    return [key_text(tag) for tag in tags]
 
 
 def _without_secrets(value: Any) -> Any:

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from expr_tracker.capture.redaction import redact
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.writer import LineWriter
 
@@ -56,6 +57,7 @@ class RunSpans:
         self.print_fn: Callable[[str], object] | None = options.span_print_fn
         self.plugins: tuple[Any, ...] = options.span_plugins
         self.encode = encoder.value
+        self.redact = redact
         self.finished = recorder.add_span
 
     def append(self, line: bytes) -> None:

@@ -103,7 +103,7 @@ class LineWriter:
         self.file = LiveFile(path, options, notices=notices, write=write)
         self._line_bytes_max = options.max_record_bytes or (1 << 62)
         self._rotates = options.max_file_bytes is not None
-        self._pace = Pace(options, clock.monotonic())
+        self._pace = Pace(options)
         self._fsync = self._pace.syncs
         self._direct = not self._pace.buffers
         self._backlog = Backlog(options)
@@ -226,12 +226,7 @@ class LineWriter:
             dropped = backlog.drop_oldest()
             if dropped:
                 self._troubles.count_overflow(dropped, self._failure)
-        elif self._pace.must_write(
-            now,
-            len(backlog.items),
-            is_first=self.index.size == 0,
-            is_full=backlog.is_over_limit,
-        ):
+        elif self._pace.must_write(now, len(backlog.items), is_full=backlog.is_over_limit):
             self._flush_here()
         self._pace.newest_append = now
         return True

@@ -189,9 +189,9 @@ def test_close_does_not_wait_for_a_hanging_write_and_rescues_what_waits(
     thread = threading.Thread(target=desk.writer.flush)
     thread.start()
     assert is_in.wait(30)
-    assert desk.writer.close({}) == 2
+    assert desk.writer.close({}) == 3
     (kept,) = rescue.iterdir()
-    assert [row["_step"] for row in whole_rows(kept) if "_step" in row] == [1, 2]
+    assert [row["_step"] for row in whole_rows(kept) if "_step" in row] == [0, 1, 2]
     may_go.set()
     thread.join()
 
