@@ -15,6 +15,7 @@ __all__ = [
     "Attempt",
     "Count",
     "Rank",
+    "Ranks",
     "RunPath",
     "StepRange",
     "TimeRange",
@@ -126,7 +127,7 @@ class Attempt(_OneLine):
 
 
 class Rank(_OneLine):
-    """The rank of a process."""
+    """The rank of one process."""
 
     name = "number"
 
@@ -138,6 +139,29 @@ class Rank(_OneLine):
         if rank is None:
             raise Failure(f"--rank {text}: expected a whole number from 0 to {STEP_MAX}.")
         return rank
+
+
+class Ranks(_OneLine):
+    """Ranks as the functions that read runs take them: one, several with commas, or all."""
+
+    name = "a,b"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | list[int] | Literal["*"]:
+        """Return the number, the numbers, or ``*``."""
+        del param, ctx
+        text = str(value)
+        if text.strip() == "*":
+            return "*"
+        ranks = [_whole(number) for number in _comma_list(text)]
+        known = [rank for rank in ranks if rank is not None]
+        if not known or len(known) < len(ranks):
+            raise Failure(
+                f"--rank {text}: expected a whole number from 0 to {STEP_MAX}, several with commas, "
+                "or '*' for all."
+            )
+        return known[0] if len(known) == 1 else known
 
 
 class RunPath(_OneLine):
