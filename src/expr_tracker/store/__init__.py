@@ -8,7 +8,7 @@ when it buffers, `troubles` is what it says. `parts` are what rotation set aside
 writer remembers of it. `reader` reads whole lines and only those;
 `regular` opens for reading what is a regular file; `index` says where steps lie, and
 `sidecar` keeps that beside the file; `lock` keeps a second writer out of a stream, and `thread_locks`
-are those among threads. `journal` holds the open row; `live` is what the running process shows of a
+are those among threads; `holders` says who held it. `journal` holds the open row; `live` is what the running process shows of a
 stream; `documents` are the small JSON files that are replaced whole; `output` is where a file goes that a
 user asked for.
 
