@@ -198,9 +198,9 @@ def setting_below(ctx: click.Context, word: str) -> Iterable[str]:
 @completer
 def column_below(ctx: click.Context, word: str) -> Iterable[str]:
     """Offer the columns of the list, and the metrics below the folder."""
-    from expr_tracker.cli.ls import OWN_COLUMNS
+    from expr_tracker.cli.parameters import RUN_COLUMNS
 
-    return [*(name for name in OWN_COLUMNS if name.startswith(word)),
+    return [*(name for name in RUN_COLUMNS if name.startswith(word)),
             *_chosen(word, [*_metrics_below(ctx), *(ctx.params.get("settings") or ())])]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.parameters import RunPath
+from expr_tracker.cli.parameters import RUN_COLUMNS, RunPath
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import say, say_json
 from expr_tracker.errors import TrackerError
@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 
     from expr_tracker.history import RunOverview
 
-__all__ = ["OWN_COLUMNS", "command"]
+__all__ = ["command"]
 
 #: Runs that are looked through for what was probably meant.
 _RUNS_SEARCHED: Final = 50
-#: The columns that every list has.
-OWN_COLUMNS: Final = ("project", "name", "status", "streams", "rows", "last_step", "started")
 _STATUSES: Final = ("running", "lost", "failed", "cancelled", "succeeded", "unreadable")
 
 _Kind = Literal["own", "metric", "config"]
@@ -163,7 +161,7 @@ def _print_table(listed: list[_Listed], columns: list[_Column], sought: str | No
     for column in added:
         if all(run.value(column) is None for run in listed):
             is_sought = column.kind == "metric" and column.name == sought
-            near = _nearest(column, listed, more=OWN_COLUMNS if is_sought else ())
+            near = _nearest(column, listed, more=RUN_COLUMNS if is_sought else ())
             option = "sort" if is_sought else column.kind
             say(f"--{option} {column.name}: no run here has a value of it.{near}", err=True)
     for run in listed:
@@ -178,7 +176,7 @@ def _columns(
 
     Each has a title of its own, whatever metrics and settings are called.
     """
-    columns = [_Column(name, "own", name) for name in OWN_COLUMNS]
+    columns = [_Column(name, "own", name) for name in RUN_COLUMNS]
     asked: list[tuple[_Kind, str]] = [("metric", name) for name in dict.fromkeys(metrics)]
     asked += [("config", name) for name in dict.fromkeys(settings)]
     for kind, name in asked:

@@ -12,6 +12,7 @@ from expr_tracker.cli.failure import Failure
 from expr_tracker.ranges import STEP_MAX, STEP_MIN
 
 __all__ = [
+    "RUN_COLUMNS",
     "Attempt",
     "Count",
     "Rank",
@@ -29,6 +30,8 @@ else:
     # click >= 8.2 types its parameters; older ones cannot be subscripted.
     _OneLine = click.ParamType
 
+#: The columns that every list of runs has, by which it may be sorted.
+RUN_COLUMNS: Final = ("project", "name", "status", "streams", "rows", "last_step", "started")
 #: Steps of 64 bits have 19 digits.
 _STEP_RANGE: Final = re.compile(r"\s*(-?[0-9]{1,19})?\s*:\s*(-?[0-9]{1,19})?\s*", re.ASCII)
 _SECONDS: Final = r"([0-9]{1,19}(?:\.[0-9]{0,20})?)?"

@@ -139,7 +139,7 @@ def test_names_of_columns_stay_apart_whatever_metrics_and_settings_are_called(
     [
         (["--config", "model.width"], " Did you mean 'model/width'?"),
         (["--sort", "los"], " Did you mean 'loss'?"),
-        (["--sort", "startd"], " Did you mean 'started' or 'status'?"),
+        (["--sort", "laststep"], " Did you mean 'last_step'?"),
         (["--metric", "zz"], ""),
     ],
 )
