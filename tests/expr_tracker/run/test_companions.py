@@ -234,7 +234,7 @@ def test_words_that_no_reader_of_definitions_knows_are_pointed_out_once_and_kept
     run._stream.notices.emit()
     assert caplog.messages == []
     for _ in range(2):
-        run.define_metric("loss", sumary="min", goal="minimise", summary=["min", "mx"], qqq=1)
+        run.define_metric("loss", sumary="min", goal="minimise", summary=["last", "mx"], qqq=1)
     run._stream.notices.emit()
     told = [message.split(" It is kept", maxsplit=1)[0] for message in caplog.messages]
     assert [text.removeprefix("define_metric('loss'): ") for text in told] == [
