@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from expr_tracker.history.source import beginning_of
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import kept_of
+from expr_tracker.store.holders import holder_at
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import REWOUND
 
@@ -56,10 +57,8 @@ def _first(producer: Producer, source: Source, attempt: Attempt, *, holder: Row)
     if attempt.offset or attempt.time is not None:
         return attempt
     time = source.first_time()
-    since, pid = holder.get("since"), holder.get("pid")
-    if time is not None and isinstance(since, float) and isinstance(pid, int) and since <= time:
-        # Locked before the first row and by nobody since: the same process wrote everything.
-        attempt = replace(attempt, pid=pid)
+    if time is not None:
+        attempt = replace(attempt, pid=holder_at(holder, time))
     if time is None:
         time = beginning_of(read_document(producer.files.identity) or {})
     return replace(attempt, time=time)

@@ -22,7 +22,7 @@ from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["RunOverview", "Status", "find_runs", "overview_of", "overviews", "status_of"]
 
@@ -53,8 +53,8 @@ class RunOverview:
     machine, only where there is no other. ``None``: no row has been committed."""
     started: float | None
     """Unix seconds."""
-    value: Any = None
-    """The newest value of the metric that was asked for."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """The newest value of each metric that was asked for; ``None`` where the run has none."""
     problem: str | None = None
     """Why the run is ``unreadable``."""
     last_steps: dict[str, int | None] = field(default_factory=dict)
@@ -88,27 +88,38 @@ def _status_of(producer: Producer, source: Source) -> Status:
     return "running" if found == "lost" and is_locked(producer.files.lock) else found
 
 
-def overviews(root: Path, metric: str | None = None) -> Iterator[RunOverview]:
+def overviews(
+    root: str | os.PathLike[str], metrics: str | Iterable[str] = ()
+) -> Iterator[RunOverview]:
     """Yield what ``et ls`` shows: the runs at or below ``root``, by name.
 
     A run that cannot be read is ``unreadable`` and costs the others nothing.
 
+    Args:
+        root: the folder.
+        metrics: names of metrics whose newest values are wanted.
+
     Raises:
         RunNotFoundError: there is no such directory.
     """
-    for run in find_runs(root):
+    names = _names(metrics)
+    for run in find_runs(Path(root)):
         try:
-            overview = overview_of(run, metric)
+            overview = overview_of(run, names)
         except (OSError, TrackerError) as error:
             if is_from_signal(error):
                 raise
             if not os.path.lexists(run):  # removed meanwhile
                 continue
-            overview = _unreadable(run, error)
+            overview = _unreadable(run, error, names)
         yield overview
 
 
-def _unreadable(run: Path, error: Exception) -> RunOverview:
+def _names(metrics: str | Iterable[str]) -> tuple[str, ...]:
+    return (metrics,) if isinstance(metrics, str) else tuple(metrics)
+
+
+def _unreadable(run: Path, error: Exception, metrics: tuple[str, ...]) -> RunOverview:
     resolved = run.resolve()
     return RunOverview(
         path=run,
@@ -119,16 +130,17 @@ def _unreadable(run: Path, error: Exception) -> RunOverview:
         rows=0,
         last_step=None,
         started=None,
+        values=dict.fromkeys(metrics),
         problem=str(error),
     )
 
 
-def overview_of(run: Path, metric: str | None = None) -> RunOverview:
+def overview_of(run: Path, metrics: str | Iterable[str] = ()) -> RunOverview:
     """Return what ``et ls`` shows of a run.
 
     Args:
         run: its directory.
-        metric: the metric whose newest value is wanted.
+        metrics: names of metrics whose newest values are wanted.
 
     Raises:
         RunNotFoundError: there is no run at that path.
@@ -138,7 +150,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
     rows = 0
     last_steps: dict[str, int | None] = {}
     times: list[float] = []
-    value: Any = None
+    values: dict[str, Any] = dict.fromkeys(_names(metrics))
     for producer in producers_of(run, "*"):
         with Source.offline(producer) as source:
             source.report_lost()
@@ -149,8 +161,8 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
             last_steps[producer.key.label] = highest_step(source)
             first = source.first_time()
             times += [] if first is None else [first]
-            if metric is not None and value is None:
-                value = _newest_value(producer, source, metric)
+            left = [name for name, value in values.items() if value is None]
+            values.update(_newest_values(producer, source, left))
     identity = read_document(RunFiles(run).identity) or {}
     resolved = run.resolve()
     return RunOverview(
@@ -163,7 +175,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
         last_step=_last_step(last_steps),
         last_steps=last_steps,
         started=beginning_of(identity) or min(times, default=None),
-        value=value,
+        values=values,
     )
 
 
@@ -172,16 +184,22 @@ def _last_step(last_steps: dict[str, int | None]) -> int | None:
     return max((step for step in (own or last_steps).values() if step is not None), default=None)
 
 
-def _newest_value(producer: Producer, source: Source, metric: str) -> Any:
+def _newest_values(producer: Producer, source: Source, metrics: Sequence[str]) -> dict[str, Any]:
+    if not metrics:
+        return {}
     summary = read_document(producer.files.summary) or {}
     pinned = summary.get("_pinned")
-    is_pinned = isinstance(pinned, list) and metric in pinned
+    pins = pinned if isinstance(pinned, list) else []
     # A killed attempt logged more than it had time to sum up: only an end vouches for the rest.
     is_final = source.index.attempts[-1].is_final
-    if metric in summary and (is_pinned or is_final):
-        return summary[metric]
-    points = newest_points(source, metric, 1)
-    return points[-1][2] if points else None
+    values: dict[str, Any] = {}
+    for metric in metrics:
+        if metric in summary and (is_final or metric in pins):
+            values[metric] = summary[metric]
+        else:
+            points = newest_points(source, metric, 1)
+            values[metric] = points[-1][2] if points else None
+    return values
 
 
 def find_runs(root: Path) -> Iterator[Path]:

@@ -1,4 +1,7 @@
-"""What ``define_metric`` may say of a metric, and a hint where it says something else."""
+"""What ``define_metric`` may say of a metric, and a hint where it says something else.
+
+Definitions are words for whoever reads a run: they change nothing that the tracker does itself.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "summary": ("min", "max", "mean", "last", "first", "best", "none"),
     "goal": ("minimize", "maximize"),
 }
+#: What the summary is anyway, or what asks nothing of it.
+_AS_IT_IS: Final = ("last", "none")
 
 
 def warn_of_words(name: str, definition: dict[str, Any], notices: Notices) -> None:
@@ -46,3 +51,14 @@ def warn_of_words(name: str, definition: dict[str, Any], notices: Notices) -> No
         for choice in value if isinstance(value, (list, tuple)) else (value,):
             if choices and choice is not None and choice not in choices:
                 warn(f"{word}={choice!r}", str(choice), choices)
+    # The one word that names something which is here as well.
+    summary = definition.get("summary")
+    for wanted in summary if isinstance(summary, (list, tuple)) else (summary,):
+        if not isinstance(wanted, str) or wanted in _AS_IT_IS or wanted not in _CHOICES["summary"]:
+            continue
+        notices.once(
+            ("definition", "summary is the last"),
+            f"define_metric({name!r}): summary={wanted!r} is kept in about.json for who reads it, and "
+            "summary() goes on to hold the last value. Pin what you want to see beside it, as in "
+            f"et.summary()[{f'{name}/{wanted}'!r}] = value.",
+        )

@@ -23,6 +23,7 @@ from expr_tracker.errors import QueryError
 from expr_tracker.notices import offer
 from expr_tracker.spans.lanes import Box, Lanes
 from expr_tracker.spans.records import (
+    RankChoice,
     Selection,
     SpanRecord,
     SpanSource,
@@ -69,7 +70,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
     time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
-    rank: int | None = None,
+    rank: RankChoice = None,
 ) -> dict[str, Any]:
     """Return the trace of a run as one object, ready for ``json.dump``.
 
@@ -80,7 +81,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
         time_range: spans that overlap these epoch seconds, half-open; spans are not cut.
         temp_dir: where the temporary database goes; the system's place by default.
         metrics: metrics to draw as counters, at the ``_time`` of their rows.
-        rank: only this rank; ``None`` is all.
+        rank: only this rank, or these; ``None`` and ``"*"`` are all.
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
@@ -101,7 +102,7 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
     time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
-    rank: int | None = None,
+    rank: RankChoice = None,
 ) -> int:
     """Write the trace of a run to ``output`` and return the number of spans.
 
@@ -140,7 +141,7 @@ def _spooled(
     *,
     temp_dir: str | os.PathLike[str] | None,
     metrics: str | Sequence[str] | None,
-    rank: int | None,
+    rank: RankChoice,
 ) -> Iterator[_Spool]:
     names = [metrics] if isinstance(metrics, str) else list(metrics or ())
     sources = sources_of(run, stream, rank=rank, with_metrics=bool(names))

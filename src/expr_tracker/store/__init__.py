@@ -9,8 +9,8 @@ when it buffers, `troubles` is what it says, and `rescue_file` where the lines g
 lines and only those, `joined` makes out damaged line ends;
 `regular` opens for reading what is a regular file; `index` says where steps lie, and
 `sidecar` keeps that beside the file, with the `checkpoints` that tell a changed byte; `lock` keeps a
-second writer out of a stream, and `thread_locks`
-are those among threads. `journal` holds the open row; `live` is what the running process shows of a
+second writer out of a stream, and `thread_locks` are those among threads; `holders` says who held it.
+`journal` holds the open row; `live` is what the running process shows of a
 stream; `documents` are the small JSON files that are replaced whole; `output` is where a file goes that a
 user asked for.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import read_document
+from expr_tracker.store.holders import HOLDERS_KEPT, holders_in
 from expr_tracker.store.place import is_same_file
 from expr_tracker.store.regular import open_regular
 
@@ -63,7 +64,8 @@ class StreamLock:
             os.close(fd)
             raise
         self._fd = fd
-        holder = {"pid": os.getpid(), "host": _host(), "since": time.time()}
+        own = {"pid": os.getpid(), "host": _host(), "since": time.time()}
+        holder = {**own, "before": holders_in(_holder(fd))[:HOLDERS_KEPT]}
         if self.is_supported:
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps(holder).encode(), 0)

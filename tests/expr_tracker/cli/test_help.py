@@ -69,7 +69,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
     checkpoint = folder / "model"
     checkpoint.write_bytes(b"weights")
-    et.init(project="llm", name="sft-1", dir=folder / "runs", capture_console=True, capture=False)
+    et.init(
+        project="llm",
+        name="sft-1",
+        dir=folder / "runs",
+        config={"lr": 0.1},
+        capture_console=True,
+        capture=False,
+    )
     for step in range(99, 202):
         with et.span("step"):
             et.log({"loss": 1 / step, "eval/acc": 0.5}, step=step)

@@ -74,10 +74,10 @@ def test_runs_are_found_below_a_root_with_what_they_hold(runs: type[Runs], tmp_p
         5,
         3,
     )
-    assert (one.started, one.value, one.streams) == (5.0, 0.5, ("default",))
+    assert (one.started, one.values, one.streams) == (5.0, {"acc": 0.5}, ("default",))
     write_document(files.summary, {"acc": 0.75})
-    assert overview_of(found[0], "acc").value == 0.75
-    assert overview_of(found[1], "acc").value is None
+    assert overview_of(found[0], "acc").values == {"acc": 0.75}
+    assert overview_of(found[1], "acc").values == {"acc": None}
     assert overview_of(found[1]).streams == ("data rank 1",)
 
 
@@ -146,7 +146,7 @@ def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(
     rows += [{"_attempt": 2, "_time": 1.0}, {"_step": 1, "acc": 0.9, "best": 2}]
     files = runs.make(tmp_path, rows, end=None)
     write_document(files.summary, {"acc": 0.5, "best": 7, "_pinned": ["best"]})
-    assert overview_of(tmp_path, "acc").value == 0.9
-    assert overview_of(tmp_path, "best").value == 7
+    assert overview_of(tmp_path, "acc").values == {"acc": 0.9}
+    assert overview_of(tmp_path, "best").values == {"best": 7}
     runs.make(tmp_path, rows, end={**runs.END, "_attempt_end": 2})
-    assert overview_of(tmp_path, "acc").value == 0.5
+    assert overview_of(tmp_path, "acc").values == {"acc": 0.5}
