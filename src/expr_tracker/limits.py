@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.arrays import ELEMENTS_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 __all__ = ["Room", "TooLargeError", "all_elements", "first_elements", "length_of"]
 
@@ -23,7 +23,7 @@ _ELEMENT_BYTES_MIN: Final = 2
 #: ``"":0,``: no member is, beside the characters of its name.
 _MEMBER_BYTES_MIN: Final = 5
 #: The types whose own length is sure.
-_SIZED: Final = (list, tuple, dict, set, frozenset, deque)
+_SIZED: Final = (dict, list, tuple, set, frozenset, deque)
 #: So few names have no length that is worth the time to add it up.
 _NAMES_NOT_ADDED_UP_MAX: Final = 1_000
 
@@ -54,11 +54,13 @@ class Room:
         """Take what ``count`` elements of a list are at least, as `take` does."""
         self.take(count * _ELEMENT_BYTES_MIN)
 
-    def take_names(self, names: list[Any]) -> None:
-        """Take what the members of an object are at least that has these names, as `take` does."""
-        self.take(len(names) * _MEMBER_BYTES_MIN)
-        if len(names) > _NAMES_NOT_ADDED_UP_MAX:
-            self.take(sum(len(name) for name in names if type(name) is str))
+    def take_members(self, mapping: Mapping[Any, Any]) -> None:
+        """Take what an object with the names of ``mapping`` is at least, as `take` does."""
+        count = length_of(mapping)
+        self.take(count * _MEMBER_BYTES_MIN)
+        if count > _NAMES_NOT_ADDED_UP_MAX and isinstance(mapping, dict):
+            # Before anything is made of them: for a million members that alone takes a second.
+            self.take(sum(len(name) for name in list(dict.keys(mapping)) if type(name) is str))
 
 
 def length_of(container: Collection[Any]) -> int:

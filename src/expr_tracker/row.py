@@ -196,10 +196,9 @@ class RowEncoder:
             encoded = self._value("value", data, room)
             is_row = type(encoded) is dict and _has_members(data)
             return encoded if is_row else {"value": encoded}
-        pairs = _pairs(data)  # type: ignore[arg-type]
-        room.take_names([key for key, _ in pairs])
+        room.take_members(data)  # type: ignore[arg-type]
         row: Row = {}
-        for key, value in pairs:
+        for key, value in _pairs(data):  # type: ignore[arg-type]
             name = self._name(key)
             if name in row:
                 self._drop(name, f"the text of two keys: {_LAST_STAYS}")
@@ -288,8 +287,8 @@ class RowEncoder:
         return self._plain(key, self._opened(key, value), depth + 1, room)
 
     def _members(self, key: str, mapping: Mapping[Any, Any], *, depth: int, room: Room) -> Row:
+        room.take_members(mapping)
         pairs = _pairs(mapping)
-        room.take_names([member for member, _ in pairs])
         row = {self._name(k): self._plain(key, v, depth + 1, room) for k, v in pairs}
         for _ in range(len(pairs) - len(row)):
             self._drop(key, f"a dict with two keys of one text: {_LAST_STAYS}")
@@ -456,6 +455,8 @@ def _pairs(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
 
     Of a dict they are always there, whatever a subclass makes of ``items``.
     """
+    if type(mapping) is dict:
+        return list(mapping.items())
     most = max(length_of(mapping), ELEMENTS_MAX)
     try:
         return [(key, value) for key, value in first_elements(mapping.items(), most)]
