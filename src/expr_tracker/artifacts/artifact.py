@@ -38,6 +38,7 @@ from expr_tracker.artifacts.verification import (
     size_problems,
 )
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, ArtifactNotLoggedError
+from expr_tracker.store.paths import absolute, path_given
 
 if TYPE_CHECKING:
     from expr_tracker.artifacts.index import Record
@@ -125,7 +126,7 @@ class Artifact:
             ArtifactError: no regular file, or another file has that entry path already.
             NameRefusedError: ``name`` could leave the artifact's folder.
         """
-        file = Path(path).absolute()
+        file = absolute(path_given(path, "path", ArtifactError, expected="the path of a file"))
         self._add([entry_of_file(file, check_entry_path(file.name if name is None else name))])
         return self
 
@@ -143,7 +144,8 @@ class Artifact:
             NameRefusedError: ``name`` could leave the artifact's folder.
         """
         prefix = check_entry_path(name) if name is not None else ""
-        self._add(entries_of_directory(Path(path).absolute(), prefix))
+        folder = path_given(path, "path", ArtifactError, expected="the path of a folder")
+        self._add(entries_of_directory(absolute(folder), prefix))
         return self
 
     def add_reference(self, uri: str | os.PathLike[str], name: str | None = None) -> Artifact:
@@ -170,7 +172,7 @@ class Artifact:
             entry_path = check_entry_path(last if name is None else name)
             self._add([Entry(entry_path, ref=without_password(reference))])
             return self
-        local = local.absolute()
+        local = absolute(local)
         if local.is_dir():
             prefix = "" if name is None else check_entry_path(name)
             self._add([as_reference(entry) for entry in entries_of_directory(local, prefix)])
@@ -244,8 +246,9 @@ class Artifact:
         if root is None:
             materialise(version)
             return version.folder.folder
-        copy_out(version, Path(root))
-        return Path(root)
+        folder = path_given(root, "root", ArtifactError, expected="the path of a folder")
+        copy_out(version, folder)
+        return folder
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the index keeps about it, as plain values."""

@@ -45,6 +45,7 @@ from expr_tracker.errors import (
 from expr_tracker.notices import Notices
 from expr_tracker.row import Row, RowEncoder
 from expr_tracker.store.lines import encode_exact_line, encode_line
+from expr_tracker.store.paths import absolute, path_given
 
 __all__ = ["ArtifactStore", "StoreMode", "find_store"]
 
@@ -80,7 +81,7 @@ class ArtifactStore:
         clock: Clock | None = None,
         redact: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.root = Path(root).absolute()
+        self.root = absolute(path_given(root, "root", ArtifactError))
         #: Artifacts and lineage lines that could not be stored.
         self.failure_count = 0
         self._lineage = lineage
@@ -369,9 +370,11 @@ def find_store(
         warn: as for `ArtifactStore`.
 
     Raises:
+        ArtifactError: it can be no path.
         ArtifactNotFoundError: no store there.
     """
-    folder = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", keeps links
+    given = path_given(path, "where", ArtifactError, expected="the path of a folder")
+    folder = Path(os.path.abspath(absolute(given)))  # noqa: PTH100 - resolves "..", keeps links
     candidates = [folder, folder / "artifacts", folder.parent / "artifacts"]
     for candidate in candidates:
         with suppress(OSError):

@@ -129,7 +129,7 @@ def _as_spelled_here(message: str) -> str:
     for name in _options(ctx):
         if name.startswith("--"):
             keyword = re.escape(name[2:].replace("-", "_"))
-            message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=\.", f"{name}.", message)
+            message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=\.(?=\s|$)", f"{name}.", message)
             message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=", f"{name} ", message)
     return message
 

@@ -19,6 +19,7 @@ from expr_tracker.history.source import Source, beginning_of
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
+from expr_tracker.store.paths import real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +107,7 @@ def overviews(root: Path, metric: str | None = None) -> Iterator[RunOverview]:
 
 
 def _unreadable(run: Path, error: Exception) -> RunOverview:
-    resolved = run.resolve()
+    resolved = real_path(run)
     return RunOverview(
         path=run,
         project=resolved.parent.name,
@@ -149,7 +150,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
             if metric is not None and value is None:
                 value = _newest_value(producer, source, metric)
     identity = read_document(RunFiles(run).identity) or {}
-    resolved = run.resolve()
+    resolved = real_path(run)
     return RunOverview(
         path=run,
         project=str(identity.get("project") or resolved.parent.name),
