@@ -31,11 +31,10 @@ from expr_tracker.artifacts.names import (
 )
 from expr_tracker.artifacts.selection import nearest
 from expr_tracker.artifacts.verification import (
+    CheckedFiles,
     StoredVersion,
     copy_out,
     materialise,
-    raise_first,
-    size_problems,
 )
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, ArtifactNotLoggedError
 from expr_tracker.store.paths import absolute, path_given
@@ -90,6 +89,7 @@ class Artifact:
         self._sources: dict[str, Entry] = {}
         self._folders: set[str] = set()
         self._record: Record | None = None
+        self._checked = CheckedFiles()
         self._is_from_store = False
         self._found_aliases: frozenset[str] = frozenset()
 
@@ -204,10 +204,13 @@ class Artifact:
     def get_path(self, name: str) -> Path:
         """Return where the content of one entry lies; a reference's own place if it is local.
 
+        The content is compared with its digest: all of it is read, once for as long as the file
+        looks the same to this object.
+
         Raises:
             ArtifactNotLoggedError: the artifact is no version yet.
             ArtifactNotFoundError: no entry has that path.
-            ArtifactError: the stored file is missing or has another size, or the reference is
+            ArtifactError: the content is missing or not what was logged, or the reference is
                 remote.
         """
         version = self.stored_version()
@@ -217,16 +220,12 @@ class Artifact:
                 f"{version.name} has no entry {name!r}.{nearest(str(name), self.files())} "
                 "files() lists them all."
             )
-        if entry.ref is None:
-            raise_first(size_problems(version.one(entry)))
-            return version.folder.place(entry.path)
-        local = local_path_of(entry.ref)
-        if local is None:
+        if entry.ref is not None and local_path_of(entry.ref) is None:
             raise ArtifactError(
                 f"{version.name}: {name!r} is a reference to {entry.ref}, which is not "
                 "on this machine; fetch it with a client of your own."
             )
-        return local
+        return self._checked.check(version, entry)
 
     def download(self, root: str | os.PathLike[str] | None = None) -> Path:
         """Return a folder with every file of the version, each checked against its digest.
