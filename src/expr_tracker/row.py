@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
@@ -43,6 +44,7 @@ __all__ = [
     "MediaValue",
     "Row",
     "RowEncoder",
+    "index_of",
     "key_text",
     "step_from",
     "with_nonfinite",
@@ -110,15 +112,8 @@ def step_from(value: object) -> int:
                 f"step={shown(value)}: a step is a whole number; round it or leave it out."
             )
         step = int(value)
-    elif hasattr(value, "__index__"):
-        try:
-            step = value.__index__()
-        except TypeError as error:  # arrays of several elements or of floats, for example
-            if is_from_signal(error):
-                raise
-            raise StepError(
-                f"step={shown(value)}: a step is a whole number ({text_of(str, error)})."
-            ) from None
+    elif (index := index_of(value)) is not None:
+        step = index
     elif isinstance(value, Real):  # numpy.float32, a Fraction
         step = _whole(value)
     else:
@@ -129,6 +124,19 @@ def step_from(value: object) -> int:
     if not STEP_MIN <= step <= STEP_MAX:
         raise StepError(f"step={shown(step)}: a step lies between -2**63 and 2**63 - 1.")
     return step
+
+
+def index_of(value: object) -> int | None:
+    """Return the int that an object is by its own ``__index__``, or ``None``."""
+    try:
+        # As an exact int: a truth value is one by itself.
+        return int.__int__(operator.index(value))  # type: ignore[arg-type]
+    except (
+        Exception
+    ) as error:  # no number, an array of several elements, or the object's own fault
+        if is_from_signal(error):
+            raise
+        return None
 
 
 def _whole(value: Any) -> int:

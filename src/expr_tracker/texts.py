@@ -34,8 +34,8 @@ def text_of(make: Callable[[Any], str], value: object) -> str:
     except Exception as error:  # the object's own fault
         if is_from_signal(error):
             raise
-    if isinstance(value, int):  # a longer one has no text (`sys.get_int_max_str_digits`)
-        return f"<{type_name(value)} of {int.bit_length(value)} bits>"
+    if issubclass(type(value), int):  # a longer one has no text (`sys.get_int_max_str_digits`)
+        return f"<{type_name(value)} of {int.bit_length(value)} bits>"  # type: ignore[arg-type]
     return f"<unrepresentable {type_name(value)}>"
 
 

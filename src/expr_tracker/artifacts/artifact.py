@@ -37,7 +37,9 @@ from expr_tracker.artifacts.verification import (
     materialise,
 )
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, ArtifactNotLoggedError
+from expr_tracker.row import key_text
 from expr_tracker.store.paths import absolute, path_given
+from expr_tracker.texts import shown, type_name
 
 if TYPE_CHECKING:
     from expr_tracker.artifacts.index import Record
@@ -70,7 +72,7 @@ class Artifact:
     ) -> None:
         if metadata is not None and not isinstance(metadata, Mapping):
             raise ArtifactError(
-                f"metadata={metadata!r}: expected a mapping such as {{'rows': 3}}."
+                f"metadata={shown(metadata)}: expected a mapping such as {{'rows': 3}}."
             )
         self.name = check_artifact_name(name)
         self.type = check_type(type)
@@ -217,7 +219,7 @@ class Artifact:
         entry = next((entry for entry in version.entries if entry.path == name), None)
         if entry is None:
             raise ArtifactNotFoundError(
-                f"{version.name} has no entry {name!r}.{nearest(str(name), self.files())} "
+                f"{version.name} has no entry {shown(name)}.{nearest(key_text(name), self.files())} "
                 "files() lists them all."
             )
         if entry.ref is not None and local_path_of(entry.ref) is None:
@@ -343,7 +345,7 @@ def artifact_from(
         return artifact_or_path
     if not isinstance(artifact_or_path, (str, os.PathLike)):
         raise ArtifactError(
-            f"artifact {artifact_or_path!r} ({type(artifact_or_path).__name__}): expected an "
+            f"artifact {shown(artifact_or_path)} ({type_name(artifact_or_path)}): expected an "
             "Artifact, or the path of a file or directory."
         )
     if not os.fspath(artifact_or_path):

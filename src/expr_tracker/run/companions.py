@@ -17,6 +17,7 @@ from expr_tracker.errors import StreamInUseError
 from expr_tracker.loading import loading
 from expr_tracker.run.ending import is_multiprocessing_child
 from expr_tracker.store.writer import LineWriter
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,9 @@ class Companions:
             start()
         except Exception as error:  # noqa: BLE001 - a full disk, no more threads, an odd machine
             self._notices.count("degraded", "parts of the run that could not be started")
-            self._notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
+            self._notices.say(
+                f"{part} cannot be recorded: {shown(error)}. The run goes on without."
+            )
 
     def _start_environment(self) -> None:
         # Now: on its thread, the program may have gone to another directory already.
@@ -105,7 +108,7 @@ class Companions:
             self._notices.say(f"{self._stream.files.environment} could not be written: {error}.")
         except Exception as error:  # noqa: BLE001 - a thread's fault is counted, not lost
             self._notices.count("degraded", "environments that could not be read")
-            self._notices.say(f"The environment could not be captured: {error!r}.")
+            self._notices.say(f"The environment could not be captured: {shown(error)}.")
 
     def _start_console(self) -> None:
         from expr_tracker.capture import LineRedactor  # noqa: PLC0415 - on request only

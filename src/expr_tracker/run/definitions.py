@@ -5,6 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.texts import shown, text_of
+
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
 
@@ -35,7 +37,7 @@ def warn_of_words(name: str, definition: dict[str, Any], notices: Notices) -> No
         hint = f" Did you mean {near[0]!r}?" if near else ""
         notices.once(
             ("definition", what),
-            f"define_metric({name!r}): {what} is not known.{hint} It is kept as it is. Known are: "
+            f"define_metric({shown(name)}): {what} is not known.{hint} It is kept as it is. Known are: "
             f"{', '.join(known)}.",
         )
 
@@ -45,4 +47,4 @@ def warn_of_words(name: str, definition: dict[str, Any], notices: Notices) -> No
             warn(word, word, _WORDS)
         for choice in value if isinstance(value, (list, tuple)) else (value,):
             if choices and choice is not None and choice not in choices:
-                warn(f"{word}={choice!r}", str(choice), choices)
+                warn(f"{word}={shown(choice)}", text_of(str, choice), choices)

@@ -88,8 +88,9 @@ class Documents:
 
     def define_metric(self, name: str, definition: Row) -> None:
         """Add one metric's definition to ``about.json``."""
-        warn_of_words(key_text(name), definition, self._notices)
-        self._definitions[key_text(name)] = redact(self._encoder.value(name, definition))
+        key = key_text(name)
+        warn_of_words(key, definition, self._notices)
+        self._definitions[key] = redact(self._encoder.value(key, definition))
         try:
             self._write_about()
         except OSError as error:

@@ -103,7 +103,7 @@ def producers_of(
             keys = keys[:1]
         found += keys
     if not found:
-        what = _of_kind(kinds[0], f"rank {rank!r}")
+        what = _of_kind(kinds[0], f"rank {shown(rank)}")
         raise RunNotFoundError(f"{path} has no {what}. It has: {_listed(available)}.")
     files = [(RunFiles(path, key), key) for key in found]
     return [Producer(f.metrics if kinds[0] == "metrics" else f.spans, key) for f, key in files]
@@ -163,7 +163,7 @@ def _stream_names(stream: Any, available: list[StreamKey]) -> list[str | None]:
 
 
 def _rank_numbers(rank: Any) -> frozenset[int] | None:
-    if rank is None or rank == "*":
+    if rank is None or (isinstance(rank, str) and rank == "*"):
         return None
     ranks = rank if isinstance(rank, (list, tuple, set, frozenset, range)) else (rank,)
     if not ranks or any(type(number) is not int or number < 0 for number in ranks):
@@ -189,7 +189,7 @@ def _no_stream(path: Path, name: str | None, available: list[StreamKey], *, kind
 
 def _no_rank(path: Path, keys: list[StreamKey], rank: Any, *, kind: Kind) -> str:
     ranks = ", ".join(str(key.rank) for key in keys)
-    what = _of_kind(kind, f"rank {rank!r} of the {_shown(keys[0].stream)}")
+    what = _of_kind(kind, f"rank {shown(rank)} of the {_shown(keys[0].stream)}")
     return f"{path} has no {what}. It has rank {ranks}."
 
 
