@@ -146,7 +146,7 @@ def _format_of(target: Path, given: object) -> Format:
             )
         return found
     for known in get_args(Format):
-        if given == known:
+        if isinstance(given, str) and given == known:
             return known  # type: ignore[no-any-return]
     raise QueryError(f"format={shown(given)}: expected {', '.join(map(repr, get_args(Format)))}.")
 

@@ -30,7 +30,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 
 def warn_of_words(name: str, definition: dict[str, Any], notices: Notices) -> None:
-    """Point out what no reader knows; it is kept, for older programs wrote what they liked."""
+    """Point out what no reader knows, of plain values; it is kept, for older programs wrote what they liked."""
 
     def warn(what: str, given: str, known: tuple[str, ...]) -> None:
         near = get_close_matches(given.lower(), known, n=1, cutoff=0.5)
@@ -45,6 +45,6 @@ def warn_of_words(name: str, definition: dict[str, Any], notices: Notices) -> No
         choices = _CHOICES.get(word, ())
         if word not in _WORDS:
             warn(word, word, _WORDS)
-        for choice in value if isinstance(value, (list, tuple)) else (value,):
+        for choice in value if isinstance(value, list) else (value,):
             if choices and choice is not None and choice not in choices:
                 warn(f"{word}={shown(choice)}", text_of(str, choice), choices)

@@ -89,8 +89,9 @@ class Documents:
     def define_metric(self, name: str, definition: Row) -> None:
         """Add one metric's definition to ``about.json``."""
         key = key_text(name)
-        warn_of_words(key, definition, self._notices)
-        self._definitions[key] = redact(self._encoder.value(key, definition))
+        plain = self._encoder.value(key, definition)
+        warn_of_words(key, plain if isinstance(plain, dict) else {}, self._notices)
+        self._definitions[key] = redact(plain)
         try:
             self._write_about()
         except OSError as error:
