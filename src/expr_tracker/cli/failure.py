@@ -134,6 +134,15 @@ def _as_spelled_here(message: str) -> str:
     return message
 
 
+def _of_system(error: OSError) -> str:
+    """Return what an error of the operating system says, and of what."""
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        # Of all that is looked for, the working directory alone is asked for without a name.
+        return "the working directory was removed"
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return where + (error.strerror or str(error))
+
+
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
     """Turn errors of the library and the system into one line; a decorator as well.
@@ -150,8 +159,7 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
         failure = Failure if isinstance(error, _WRONG_PATHS) else _SystemFailure
-        raise failure(where + (error.strerror or str(error))) from error
+        raise failure(_of_system(error)) from error
     finally:
         logger.removeHandler(warnings)

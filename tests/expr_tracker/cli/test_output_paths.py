@@ -93,6 +93,24 @@ def test_an_artifact_is_not_copied_to_a_folder_without_a_name(run: Path) -> None
     assert os.listdir() == ["model.txt"]
 
 
+def test_a_working_directory_that_was_removed_is_named(run: Path) -> None:
+    Path("gone").mkdir()
+    os.chdir("gone")
+    Path("../gone").rmdir()
+    for command in (
+        ["history", "x"],
+        ["export", run, "-o", "x.csv"],
+        ["export", "x", "--format", "csv"],
+        ["trace", run],
+        ["artifact", "list", "x"],
+    ):
+        result = et(*command)
+        assert result.exit_code == 2
+        assert "working directory" in result.stderr
+        assert "was removed" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
 def test_a_run_that_is_a_link_to_nowhere_is_said_to_be_one(run: Path) -> None:
     for command in (["history"], ["verify"], ["trace"], ["export", "--format", "csv"]):
         for link, target in (("../loop", "loop"), ("../nowhere", "missing/file.csv")):
