@@ -45,6 +45,7 @@ __all__ = [
     "Row",
     "RowEncoder",
     "index_of",
+    "items_of",
     "key_text",
     "step_from",
     "with_nonfinite",
@@ -206,7 +207,7 @@ class RowEncoder:
             return encoded if is_row else {"value": encoded}
         room.take_members(data)  # type: ignore[arg-type]
         row: Row = {}
-        for key, value in _pairs(data):  # type: ignore[arg-type]
+        for key, value in items_of(data):  # type: ignore[arg-type]
             name = self._name(key)
             if name in row:
                 self._drop(name, f"the text of two keys: {_LAST_STAYS}")
@@ -296,7 +297,7 @@ class RowEncoder:
 
     def _members(self, key: str, mapping: Mapping[Any, Any], *, depth: int, room: Room) -> Row:
         room.take_members(mapping)
-        pairs = _pairs(mapping)
+        pairs = items_of(mapping)
         row = {self._name(k): self._plain(key, v, depth + 1, room) for k, v in pairs}
         for _ in range(len(pairs) - len(row)):
             self._drop(key, f"a dict with two keys of one text: {_LAST_STAYS}")
@@ -458,7 +459,7 @@ def _reason(error: Exception) -> str:
     return (text_of(str, error) or type_name(error))[:200]
 
 
-def _pairs(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+def items_of(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
     """Return the items of a mapping, as one list: another thread may add names meanwhile.
 
     Of a dict they are always there, whatever a subclass makes of ``items``.

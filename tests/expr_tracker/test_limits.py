@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import expr_tracker as et
 from expr_tracker.arrays import ELEMENTS_MAX
+from expr_tracker.errors import OptionError
 from expr_tracker.limits import TooLargeError, first_elements
 from expr_tracker.row import RowEncoder
 from expr_tracker.store.lines import encode_line
@@ -117,6 +119,26 @@ def test_no_more_than_one_element_beyond_the_limit_is_taken() -> None:
     with pytest.raises(ValueError, match="more than 3 elements"):
         first_elements(source, 3)
     assert list(source) == list(range(4, 10))
+
+
+def test_a_table_of_rows_or_columns_without_an_end_is_refused() -> None:
+    for columns, data in (
+        (["a"], ([i] for i in endless())),
+        (["a"], [endless()]),
+        (None, {"a": endless(), "b": endless()}),
+    ):
+        with pytest.raises(ValueError, match="table"):
+            et.Table(columns=columns, data=data)
+
+
+def test_a_configuration_and_tags_without_an_end_keep_no_run_from_opening() -> None:
+    config = {"endless": EndlessList([1]), "steps": endless(), "rate": 0.5}
+    with et.init(project="p", name="n", dir="runs", capture=False, config=config) as run:
+        assert run.config["rate"] == 0.5
+        assert isinstance(run.config["steps"], str)
+        assert isinstance(run.config["endless"], str)
+    with pytest.raises(OptionError, match=r"tags=.*may have no end"):
+        et.init(project="p", name="n", dir="runs", tags=endless(str))  # type: ignore[arg-type]
 
 
 class Counted:

@@ -6,12 +6,15 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.arrays import ELEMENTS_MAX
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import OptionError
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.limits import first_elements
 from expr_tracker.notices import Notices
 from expr_tracker.options import Options, backends_from_environment, make_options
-from expr_tracker.row import RowEncoder
+from expr_tracker.row import RowEncoder, key_text
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
 from expr_tracker.texts import shown
@@ -101,7 +104,16 @@ def _tag_list(tags: Any) -> list[str] | None:
         return [tags]
     if not isinstance(tags, Iterable) or isinstance(tags, (bytes, bytearray, Mapping)):
         raise OptionError(f"tags={shown(tags)}: expected a text or a list of texts.")
-    return [str(tag) for tag in tags]
+    return [key_text(tag) for tag in _first_tags(tags)]
+
+
+def _first_tags(tags: Iterable[Any]) -> list[Any]:
+    try:
+        return first_elements(tags, ELEMENTS_MAX)
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
+        raise OptionError(f"tags={shown(tags)}: {error}. Pass a list of texts.") from None
 
 
 def _without_secrets(value: Any) -> Any:
