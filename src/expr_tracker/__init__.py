@@ -21,7 +21,8 @@ The rooms, in the order in which a value walks through them: `current` acts on t
 and reads files; `history` makes answers of rows. Beside them `spans` (with `plugins` and `trace`),
 `media`, `capture`, `system`, `console`, `artifacts`, `summary` and `rescue`, which puts back what a full
 disk kept out. Below everything `options`, `row`, `ranges` of steps and times, `errors`, `interruption`
-(whose exception it is), `clock`, `notices`, `arrays`, `surrogates` and `loading`; above it `cli`, the
+(whose exception it is), `clock`, `notices`, `arrays`, `limits` of what a value may hold, `texts` of
+objects that are not ours, `surrogates` and `loading`; above it `cli`, the
 command ``et``, and `testing`.
 
 ``history`` and ``summary`` are functions here and sub-modules too, and the functions win: ``import

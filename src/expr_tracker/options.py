@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict
 
 from expr_tracker.errors import OptionError, StepError, UnknownOptionError
 from expr_tracker.row import step_from
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -207,7 +208,7 @@ def make_options(values: Mapping[str, Any]) -> Options:
 def _unknown(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"Unknown option {name!r}.{hint} Options are: {', '.join(sorted(known))}."
+    return f"Unknown option {shown(name)}.{hint} Options are: {', '.join(sorted(known))}."
 
 
 def _as_tuple(plugins: object) -> tuple[Any, ...]:
@@ -220,12 +221,13 @@ def _as_tuple(plugins: object) -> tuple[Any, ...]:
 
 def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch per kind of rule
     def refuse(rule: str) -> OptionError:
-        return OptionError(f"Option {name}={value!r}: expected {rule}.")
+        return OptionError(f"Option {name}={shown(value)}: expected {rule}.")
 
     is_int = isinstance(value, int) and not isinstance(value, bool)
     is_number = is_int or (isinstance(value, float) and math.isfinite(value))
     if name in _CHOICES:
-        if not any(value == choice for choice in _CHOICES[name]):
+        # What is no text is not asked: an array answers for each of its elements.
+        if not isinstance(value, (str, type(None))) or value not in _CHOICES[name]:
             raise refuse("one of " + ", ".join(repr(choice) for choice in _CHOICES[name]))
     elif name in _POSITIVE_OR_NONE:
         if value is not None and not (is_int and value > 0):

@@ -21,6 +21,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, NameRefusedError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
+from expr_tracker.texts import shown, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -113,7 +114,7 @@ def check_entry_path(path: object) -> str:
         path = path.as_posix()
     if not isinstance(path, str):
         raise NameRefusedError(
-            f"artifact entry {path!r} ({type(path).__name__}): a path is a text such as "
+            f"artifact entry {shown(path)} ({type_name(path)}): a path is a text such as "
             "'weights/model.pt'."
         )
     rule = _broken_rule(path)

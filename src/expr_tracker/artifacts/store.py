@@ -45,6 +45,8 @@ from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.notices import Notices
 from expr_tracker.row import Row, RowEncoder
 from expr_tracker.store.lines import encode_exact_line, encode_line
+from expr_tracker.store.paths import absolute, path_given
+from expr_tracker.texts import shown
 
 __all__ = ["ArtifactStore", "StoreMode", "find_store"]
 
@@ -80,7 +82,7 @@ class ArtifactStore:
         clock: Clock | None = None,
         redact: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.root = Path(root).absolute()
+        self.root = absolute(path_given(root, "root", ArtifactError))
         #: Artifacts and lineage lines that could not be stored.
         self.failure_count = 0
         self._lineage = lineage
@@ -124,9 +126,9 @@ class ArtifactStore:
             NameRefusedError: a name could leave the store.
         """
         self._check_process()
-        if mode not in get_args(StoreMode):
+        if not isinstance(mode, str) or mode not in get_args(StoreMode):  # type: ignore[redundant-expr]
             raise ArtifactError(
-                f"mode={mode!r}: expected one of {', '.join(get_args(StoreMode))}."
+                f"mode={shown(mode)}: expected one of {', '.join(get_args(StoreMode))}."
             )
         artifact = artifact_from(artifact_or_path, name)
         given = check_aliases(aliases)
@@ -162,7 +164,7 @@ class ArtifactStore:
         """Return the metadata as plain values."""
         for metadata in (artifact.metadata, more):
             if metadata is not None and not isinstance(metadata, Mapping):
-                raise ArtifactError(f"metadata={metadata!r}: expected a mapping.")
+                raise ArtifactError(f"metadata={shown(metadata)}: expected a mapping.")
 
         def degraded(key: str, text: str) -> None:
             self._warn(
@@ -200,7 +202,7 @@ class ArtifactStore:
         assert record is not None, "a version has a record"
         if type is not None and type != record.type:
             raise ArtifactError(
-                f"{record.qualified_name} has type {record.type!r}, not {type!r}. Leave type= out, "
+                f"{record.qualified_name} has type {record.type!r}, not {shown(type)}. Leave type= out, "
                 "or name another artifact."
             )
         raise_first(size_problems(artifact.stored_version()))
@@ -340,7 +342,7 @@ def _as_given(value: Any) -> Any:
 
 def _checked_description(description: object) -> str | None:
     if description is not None and not isinstance(description, str):
-        raise ArtifactError(f"description={description!r}: expected a text or None.")
+        raise ArtifactError(f"description={shown(description)}: expected a text or None.")
     return description
 
 
@@ -373,9 +375,11 @@ def find_store(
         warn: as for `ArtifactStore`.
 
     Raises:
+        ArtifactError: it can be no path.
         ArtifactNotFoundError: no store there.
     """
-    folder = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", keeps links
+    given = path_given(path, "where", ArtifactError, expected="the path of a folder")
+    folder = Path(os.path.abspath(absolute(given)))  # noqa: PTH100 - resolves "..", keeps links
     candidates = [folder, folder / "artifacts", folder.parent / "artifacts"]
     for candidate in candidates:
         with suppress_own(OSError):

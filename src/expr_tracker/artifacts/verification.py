@@ -1,12 +1,13 @@
 """What is stored, compared with what was listed; and references made into files.
 
 Sizes are compared whenever a version is used: that costs one look per file. Digests are compared
-when its files are handed out (`materialise`) and by ``verify``, which read every byte.
+when its files are handed out (`materialise`, `CheckedFiles`) and by ``verify``, which read every byte.
 """
 
 from __future__ import annotations
 
 import stat
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "CheckedFiles",
     "Problem",
     "StoredVersion",
     "Verification",
@@ -35,6 +37,8 @@ __all__ = [
 
 #: A message is read by a person; a `Verification` has all of them.
 _PROBLEMS_SHOWN_MAX: Final = 10
+#: A file system may note times as coarsely as this (FAT): what changed within it may look the same.
+_TIME_GRAIN_NS: Final = 2_000_000_000
 _LOG_AGAIN: Final = "Log the original again: that repairs the version."
 
 
@@ -175,6 +179,54 @@ def raise_first(problems: Iterable[Problem]) -> None:
     shown = "; ".join(str(problem) for problem in found[:_PROBLEMS_SHOWN_MAX])
     more = len(found) - _PROBLEMS_SHOWN_MAX
     raise ArtifactError(f"{shown}{f'; and {more} more' if more > 0 else ''}. {_LOG_AGAIN}")
+
+
+class CheckedFiles:
+    """Files whose content was compared with what was listed; they are read again when they look changed."""
+
+    def __init__(self) -> None:
+        self._looks: dict[Path, tuple[str | None, tuple[int, ...]]] = {}
+
+    def check(self, version: StoredVersion, entry: Entry) -> Path:
+        """Return where the content of an entry of this machine lies, once it is known to be right.
+
+        A local reference that had no content when it was logged is not compared.
+
+        Raises:
+            ArtifactError: it is not what was logged.
+        """
+        file = version.folder.place(entry.path) if entry.ref is None else local_path_of(entry.ref)
+        assert file is not None, "a remote reference has no file here"
+        if entry.ref is not None and entry.digest is None:
+            return file
+        look = _look_of(file)
+        if look is not None and self._looks.get(file) == (entry.digest, look):
+            return file
+        now_ns = time.time_ns()
+        progress = Progress(f"checking {version.name}", entry.size or 0)
+        try:
+            raise_first(content_problems(version.one(entry), progress))
+        finally:
+            progress.close()
+        if look is not None and now_ns - max(look[-2:]) > _TIME_GRAIN_NS:
+            self._looks[file] = (entry.digest, look)
+        return file
+
+
+def _look_of(file: Path) -> tuple[int, ...] | None:
+    """Return what changes with a file's content, its two times last; ``None`` where it cannot be seen."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    # The time of the last change of status too: programs can set the other one back, not this.
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 def materialise(version: StoredVersion) -> None:

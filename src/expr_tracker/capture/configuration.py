@@ -24,6 +24,7 @@ from typing import Any, Final
 from expr_tracker.capture.redaction import REDACTED, redact
 from expr_tracker.errors import OptionError
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.limits import all_elements
 from expr_tracker.notices import counted, logger
 from expr_tracker.row import RowEncoder, items_of, key_text
 
@@ -166,7 +167,13 @@ class _Reader:
 
     def _container(self, path: str, value: object, depth: int) -> Any:
         if isinstance(value, (list, tuple)):
-            return [self._value(f"{path}.{i}", v, depth + 1) for i, v in enumerate(value)]
+            try:
+                elements = all_elements(value)
+            except Exception as error:  # of a class without an end, say; the encoder tells why
+                if is_from_signal(error):
+                    raise
+                return self._encoded(path, value)
+            return [self._value(f"{path}.{i}", v, depth + 1) for i, v in enumerate(elements)]
         # Arrays and frames have a to_dict too; the encoder knows them better.
         is_array = hasattr(value, "__array__") or hasattr(value, "__dataframe__")
         members = None if is_array else self._opened(path, value)

@@ -9,20 +9,22 @@ opens the file only while it looks, and warns of set-aside parts that are gone.
 from __future__ import annotations
 
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.errors import QueryError
 from expr_tracker.history.source import Source
 from expr_tracker.notices import logger
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.names import check_stream
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
+from expr_tracker.store.paths import absolute, path_given
 from expr_tracker.store.reader import LineFile
 from expr_tracker.store.sidecar import parts_said, tail_checksum
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from expr_tracker.row import Row
 
@@ -54,10 +56,10 @@ def follow(
 
     Raises:
         NameRefusedError: the stream's name cannot be one.
+        QueryError: ``run`` can be no path.
     """
-    path = Path(
-        run
-    ).absolute()  # it is opened again at every look, wherever the process stands then
+    # It is opened again at every look, wherever the process stands then.
+    path = absolute(path_given(run, "run", QueryError, expected="the path of a run"))
     if not path.name.endswith(".jsonl"):
         path = RunFiles(path, StreamKey(check_stream(stream), rank)).metrics
     follower = Follower(path)

@@ -20,6 +20,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
+from expr_tracker.store.paths import real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -120,7 +121,7 @@ def _names(metrics: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _unreadable(run: Path, error: Exception, metrics: tuple[str, ...]) -> RunOverview:
-    resolved = run.resolve()
+    resolved = real_path(run)
     return RunOverview(
         path=run,
         project=resolved.parent.name,
@@ -164,7 +165,7 @@ def overview_of(run: Path, metrics: str | Iterable[str] = ()) -> RunOverview:
             left = [name for name, value in values.items() if value is None]
             values.update(_newest_values(producer, source, left))
     identity = read_document(RunFiles(run).identity) or {}
-    resolved = run.resolve()
+    resolved = real_path(run)
     return RunOverview(
         path=run,
         project=str(identity.get("project") or resolved.parent.name),

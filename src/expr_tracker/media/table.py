@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,12 +122,17 @@ def _names_and_rows(columns: Iterable[Any] | None, data: Any) -> tuple[list[str]
         raise TypeError(
             f"table data {type(data).__name__}: expected rows, a dict of columns or a data frame."
         )
-    rows = list(data)
+    rows = _taken(data, TABLE_ROWS_MAX)
     if rows and all(isinstance(row, Mapping) for row in rows):
         return _of_records(names, rows)
     if names is None:
         raise ValueError("a table of rows needs columns=[...], the names of its columns.")
-    return names, [list(row) if _is_row(row) else row for row in rows]
+    return names, [_taken(row, TABLE_COLUMNS_MAX) if _is_row(row) else row for row in rows]
+
+
+def _taken(values: Iterable[Any], most: int) -> list[Any]:
+    """Return the elements as a list: of an iterator, one more than allowed at most, to be refused."""
+    return list(values if type(values) in {list, tuple} else islice(values, most + 1))
 
 
 def _is_row(row: object) -> bool:
@@ -151,7 +157,7 @@ def _of_frame(frame: Any) -> tuple[list[str], list[Any]]:
 
 def _of_columns(data: Mapping[Any, Any]) -> tuple[list[str], list[Any]]:
     names = [key_text(name) for name in data]
-    columns = [list(column) for column in data.values()]
+    columns = [_taken(column, TABLE_ROWS_MAX) for column in data.values()]
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"table columns of different lengths: {_shown(lengths)}.")

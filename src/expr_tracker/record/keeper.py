@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.texts import shown
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -58,5 +60,5 @@ class Keeper:
                 task()
             except Exception as error:  # noqa: BLE001 - the thread must outlive any fault
                 self._notices.count("degraded", "background tasks that failed")
-                self._notices.once(("task", task), f"A background task failed: {error!r}.")
+                self._notices.once(("task", task), f"A background task failed: {shown(error)}.")
         self._notices.emit()

@@ -17,6 +17,7 @@ from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.loading import loading
 from expr_tracker.run.ending import is_multiprocessing_child
 from expr_tracker.store.writer import LineWriter
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,9 @@ class Companions:
             if is_from_signal(error):
                 raise
             self._notices.count("degraded", "parts of the run that could not be started")
-            self._notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
+            self._notices.say(
+                f"{part} cannot be recorded: {shown(error)}. The run goes on without."
+            )
 
     def _start_environment(self) -> None:
         # Now: on its thread, the program may have gone to another directory already.
@@ -111,7 +114,7 @@ class Companions:
             if is_from_signal(error):
                 raise
             self._notices.count("degraded", "environments that could not be read")
-            self._notices.say(f"The environment could not be captured: {error!r}.")
+            self._notices.say(f"The environment could not be captured: {shown(error)}.")
 
     def _start_console(self) -> None:
         from expr_tracker.capture import LineRedactor  # noqa: PLC0415 - on request only

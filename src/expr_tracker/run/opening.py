@@ -91,7 +91,10 @@ def open_stream(
         with lock:
             attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
         encoder = RowEncoder(
-            partial(warn_of_value, notices), files.media, drop=partial(drop_namesake, notices)
+            partial(warn_of_value, notices),
+            files.media,
+            drop=partial(drop_namesake, notices),
+            bytes_max=options.max_record_bytes,
         )
         stream = OpenStream(
             place=place,

@@ -18,6 +18,8 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.options import root_from_environment
 from expr_tracker.store.files import StreamKey, stream_keys
 from expr_tracker.store.names import check_name
+from expr_tracker.store.paths import absolute, path_given, real_path
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
@@ -60,20 +62,20 @@ def resolve_place(
         check_name("run", name)
     if root is not None and run_dir is not None:
         raise OptionError(
-            f"dir={os.fspath(root)!r} and run_dir={os.fspath(run_dir)!r}: give one of them. dir is "
+            f"dir={shown(root)} and run_dir={shown(run_dir)}: give one of them. dir is "
             "the root of all runs, run_dir the directory of this one."
         )
     if run_dir is not None:
-        directory = Path(run_dir).absolute()
+        directory = absolute(path_given(run_dir, "run_dir", OptionError))
         # "." and ".." have a name only where they lead to.
-        label = name if name is not None else directory.resolve().name
+        label = name if name is not None else real_path(directory).name
         if not label:
             raise OptionError(
-                f"run_dir={os.fspath(run_dir)!r}: the root of a file system is no run's directory. "
+                f"run_dir={shown(os.fspath(run_dir))}: the root of a file system is no run's directory. "
                 "Pass a folder below it."
             )
         return Place(directory, directory / "artifacts", project, label)
-    base = _root(root, notices).absolute() / project
+    base = absolute(_root(root, notices)) / project
     label = name if name is not None else _new_name(notices)
     return Place(base / label, base / "artifacts", project, label)
 
@@ -90,10 +92,10 @@ def seen_from_here(directory: Path) -> Path:
 
 def _root(root: str | os.PathLike[str] | None, notices: Notices) -> Path:
     if root is not None:
-        return Path(root)
+        return path_given(root, "dir", OptionError)
     from_environment = root_from_environment()
     if from_environment is not None:
-        return Path(from_environment)
+        return path_given(from_environment, "ET_DIR", OptionError)
     if _OLD_ROOT.is_dir() and not _DEFAULT_ROOT.exists():
         notices.say(
             f"Earlier runs lie under {_OLD_ROOT}; this one goes to {_DEFAULT_ROOT}. Set "

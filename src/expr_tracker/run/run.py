@@ -23,6 +23,7 @@ from expr_tracker.run.report import info
 from expr_tracker.run.stream import warn_of_value
 from expr_tracker.run.upkeep import Upkeep
 from expr_tracker.spans import span_class
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
@@ -367,7 +368,7 @@ class Run:
             OptionError: ``exit_code`` is no whole number.
         """
         if exit_code is not None and not isinstance(exit_code, int):
-            raise OptionError(f"exit_code={exit_code!r}: expected a whole number or None.")
+            raise OptionError(f"exit_code={shown(exit_code)}: expected a whole number or None.")
         status = None if exit_code is None else "failed" if exit_code else "succeeded"
         self._closing.finish(status, is_quiet=bool(quiet))
 

@@ -15,6 +15,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.spans import stack
 from expr_tracker.spans.hooks import OwnedByProcess
 from expr_tracker.spans.stack import warn_once
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -118,7 +119,7 @@ class Sampler:
             try:
                 self.sample()
             except Exception as error:  # noqa: BLE001 - NVML's own exceptions
-                warn_once("nvml sample", f"GpuStats cannot sample: {error!r}")
+                warn_once("nvml sample", f"GpuStats cannot sample: {shown(error)}")
             self._stopping.wait(self._interval)
 
 
@@ -143,10 +144,10 @@ class GpuStats(OwnedByProcess):
         super().__init__()
         given: Any = index
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-            raise OptionError(f"GpuStats(index={index!r}): expected a whole number from 0.")
+            raise OptionError(f"GpuStats(index={shown(index)}): expected a whole number from 0.")
         given = interval
         if not isinstance(given, (int, float)) or not math.isfinite(given) or given <= 0:
-            raise OptionError(f"GpuStats(interval={interval!r}): expected seconds above 0.")
+            raise OptionError(f"GpuStats(interval={shown(interval)}): expected seconds above 0.")
         self._index, self._interval = index, float(interval)
 
     def start(self, span: Span) -> None:

@@ -33,6 +33,7 @@ from expr_tracker.spans.stack import (
     settled,
     warn_once,
 )
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -402,7 +403,7 @@ class Span:
             target.count_dropped("spans")
             if not isinstance(error, Exception) or is_from_signal(error):
                 raise  # an interrupt; a fault of recording must not stop training
-            warn_once(("record", type(error)), f"A span was not recorded: {error!r}")
+            warn_once(("record", type(error)), f"A span was not recorded: {shown(error)}")
             return True
 
     def _count_outlived(self, begun_in: SpanTarget | None) -> None:

@@ -34,6 +34,8 @@ from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.names import stream_label
 from expr_tracker.store.output import output_place, writing_to
+from expr_tracker.store.paths import path_given
+from expr_tracker.store.producers import existing_run
 
 if TYPE_CHECKING:
     import os
@@ -117,11 +119,9 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
         OSError: ``output`` or the temporary database could not be written.
     """
     selection = Selection.asked(step_range, time_range)
-    target = output_place(Path(output))
-    if is_own_file(target, Path(run)):
+    target = output_place(output)
+    if is_own_file(target, existing_run(run)):
         raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
         with writing_to(target) as beside, beside.open("wb") as file:
             separator = b'{"traceEvents": [\n'
@@ -145,7 +145,7 @@ def _spooled(
 ) -> Iterator[_Spool]:
     names = [metrics] if isinstance(metrics, str) else list(metrics or ())
     sources = sources_of(run, stream, rank=rank, with_metrics=bool(names))
-    with tempfile.TemporaryDirectory(prefix="et-trace-", dir=temp_dir) as directory:
+    with tempfile.TemporaryDirectory(prefix="et-trace-", dir=_folder(temp_dir)) as directory:
         database = sqlite3.connect(Path(directory) / "spool.db", isolation_level=None)
         try:
             with _as_os_error():
@@ -157,6 +157,15 @@ def _spooled(
             yield spool
         finally:
             database.close()
+
+
+def _folder(temp_dir: object) -> Path | None:
+    if temp_dir is None:
+        return None
+    folder = path_given(temp_dir, "temp_dir", QueryError, expected="the path of a folder")
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "temp_dir: there is no such folder", str(folder))
+    return folder
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Disk: every file of a run directory, its names, its format, its writer and its readers.
 
-`names` says what may become a file's name, `files` names every file, and `producers` finds those
+`paths` says what is a path at all and where it leads, `names` what may become a file's name, `files` names every file, and `producers` finds those
 that are meant; `bounds` is where a run's directory ends. `lines` is the format, `markers` are its
 lines about attempts. `writer` appends: `live_file` is the file it holds open, `place` opens, repairs
 and puts it back, `place_watch` sees when it is gone, `backlog` is what waits for it, `pace` decides

@@ -7,17 +7,21 @@ with what is there: the streams of the run and the nearest name.
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.store.files import RunFiles, StreamKey, parts_of, stream_keys
 from expr_tracker.store.names import check_stream, stream_label
+from expr_tracker.store.paths import path_given, real_path
+from expr_tracker.texts import shown
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
 
 __all__ = [
     "Kind",
@@ -99,7 +103,7 @@ def producers_of(
             keys = keys[:1]
         found += keys
     if not found:
-        what = _of_kind(kinds[0], f"rank {rank!r}")
+        what = _of_kind(kinds[0], f"rank {shown(rank)}")
         raise RunNotFoundError(f"{path} has no {what}. It has: {_listed(available)}.")
     files = [(RunFiles(path, key), key) for key in found]
     return [Producer(f.metrics if kinds[0] == "metrics" else f.spans, key) for f, key in files]
@@ -112,17 +116,16 @@ def existing_run(run: object) -> Path:
         RunNotFoundError: nothing is there; the message offers the nearest.
         QueryError: it is no path.
     """
-    text: object = os.fspath(run) if isinstance(run, (str, os.PathLike)) else None
-    if not isinstance(text, str):
-        raise QueryError(f"run={run!r} ({type(run).__name__}): expected a path, str or Path.")
-    if not text:
-        raise QueryError("run='': expected the path of a run; '.' is the working directory.")
-    path = Path(text)
+    path = path_given(run, "run", QueryError, expected="the path of a run")
     if path.is_dir() or path.is_file() or parts_of(path).is_dir():
         return path
     if path.exists():
         raise RunNotFoundError(
             f"{path} is neither a folder nor a file. Pass a run's directory, or one of its files."
+        )
+    if path.is_symlink():
+        raise RunNotFoundError(
+            f"There is no run at {path}: it is a link to {path.readlink()}, which leads nowhere."
         )
     raise RunNotFoundError(f"There is no run at {path}.{_near(path)}")
 
@@ -154,17 +157,19 @@ def _stream_names(stream: Any, available: list[StreamKey]) -> list[str | None]:
         if names:
             return names
     raise QueryError(
-        f"stream={stream!r}: expected a name, None for the default producer, a list of them, or "
+        f"stream={shown(stream)}: expected a name, None for the default producer, a list of them, or "
         "'*' for all."
     )
 
 
 def _rank_numbers(rank: Any) -> frozenset[int] | None:
-    if rank is None or rank == "*":
+    if rank is None or (isinstance(rank, str) and rank == "*"):
         return None
     ranks = rank if isinstance(rank, (list, tuple, set, frozenset, range)) else (rank,)
     if not ranks or any(type(number) is not int or number < 0 for number in ranks):
-        raise QueryError(f"rank={rank!r}: expected a whole number from 0, a list of them, or '*'.")
+        raise QueryError(
+            f"rank={shown(rank)}: expected a whole number from 0, a list of them, or '*'."
+        )
     return frozenset(ranks)
 
 
@@ -184,7 +189,7 @@ def _no_stream(path: Path, name: str | None, available: list[StreamKey], *, kind
 
 def _no_rank(path: Path, keys: list[StreamKey], rank: Any, *, kind: Kind) -> str:
     ranks = ", ".join(str(key.rank) for key in keys)
-    what = _of_kind(kind, f"rank {rank!r} of the {_shown(keys[0].stream)}")
+    what = _of_kind(kind, f"rank {shown(rank)} of the {_shown(keys[0].stream)}")
     return f"{path} has no {what}. It has rank {ranks}."
 
 
@@ -211,9 +216,16 @@ def _near(path: Path) -> str:
         return f" {parent} is a run with the streams: {_listed(keys)}."
     folders = sorted(entry.name for entry in entries if entry.is_dir())
     if not folders:
-        return f" There is no {path.name!r} in {parent.resolve()}."
+        return f" There is no {path.name!r} in {_whole_path(parent)}."
     more = f" and {len(folders) - _NAMES_SHOWN} more" if len(folders) > _NAMES_SHOWN else ""
-    return f" The folders of {parent.resolve()} are: {', '.join(folders[:_NAMES_SHOWN])}{more}."
+    return f" The folders of {_whole_path(parent)} are: {', '.join(folders[:_NAMES_SHOWN])}{more}."
+
+
+def _whole_path(folder: Path) -> str:
+    try:
+        return str(real_path(folder))
+    except FileNotFoundError:
+        return "the working directory, which was removed"
 
 
 def _instead(path: Path, kind: Kind) -> str:
