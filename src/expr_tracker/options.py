@@ -36,11 +36,18 @@ StepPolicy = Literal["allow", "monotonic", "strict"]
 Durability = Literal["process", "buffered", "fsync"]
 
 _MIB = 1024 * 1024
+#: Of what is counted: beyond it, queues and slices refuse the number.
+_COUNT_MAX = 2**63 - 1
+#: Of what is waited for: thirty years. Beyond three hundred, locks and threads refuse the number.
+_SECONDS_MAX = 10**9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """How one run records, writes and reads; every field is a keyword of ``init``."""
+    """How one run records, writes and reads; every field is a keyword of ``init``.
+
+    Counts and bytes go up to 2**63 - 1, seconds up to 10**9.
+    """
 
     stream: str | None = None
     """The producer that this process is within the run; ``None`` is the default producer."""
@@ -223,27 +230,28 @@ def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch p
     def refuse(rule: str) -> OptionError:
         return OptionError(f"Option {name}={shown(value)}: expected {rule}.")
 
-    is_int = isinstance(value, int) and not isinstance(value, bool)
+    is_int = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _COUNT_MAX
     is_number = is_int or (isinstance(value, float) and math.isfinite(value))
+    is_number = is_number and abs(value) <= _SECONDS_MAX
     if name in _CHOICES:
         # What is no text is not asked: an array answers for each of its elements.
         if not isinstance(value, (str, type(None))) or value not in _CHOICES[name]:
             raise refuse("one of " + ", ".join(repr(choice) for choice in _CHOICES[name]))
     elif name in _POSITIVE_OR_NONE:
         if value is not None and not (is_int and value > 0):
-            raise refuse("a whole number above 0, or None for no limit")
+            raise refuse(f"a whole number above 0, at most {_COUNT_MAX}, or None for no limit")
     elif name in _COUNTS_OR_NONE:
         if value is not None and not (is_int and value >= 0):
-            raise refuse("a whole number from 0, or None")
+            raise refuse(f"a whole number from 0, at most {_COUNT_MAX}, or None")
     elif name == "alert_window":
         if not (is_int and value > 0):
-            raise refuse("a whole number above 0")
+            raise refuse(f"a whole number above 0, at most {_COUNT_MAX}")
     elif name in _SECONDS_OR_NONE:
         if value is not None and not (is_number and value >= 0):
-            raise refuse("seconds from 0, or None for off")
+            raise refuse(f"seconds from 0, at most {_SECONDS_MAX}, or None for off")
     elif name in _SECONDS:
         if not (is_number and value > 0):
-            raise refuse("seconds above 0")
+            raise refuse(f"seconds above 0, at most {_SECONDS_MAX}")
     elif name in _SWITCHES:
         if not _is_switch(value):
             raise refuse("True or False")

@@ -28,9 +28,9 @@ from expr_tracker.row import step_from
 from expr_tracker.spans.cpu_time import CpuTime
 
 METER = CpuTime()
-WHOLE_ABOVE_ZERO = [0, -1, 1.5, "5", True]
-COUNTS = [-1, 1.5, "5", True]
-SECONDS = [-0.1, math.nan, math.inf, "5", True]
+WHOLE_ABOVE_ZERO = [0, -1, 1.5, "5", True, 2**63, 10**400]
+COUNTS = [-1, 1.5, "5", True, 2**63, 10**400]
+SECONDS = [-0.1, math.nan, math.inf, "5", True, 1e300, 10**400]
 REFUSED: dict[str, list[object]] = {
     "step_policy": ["", "Allow", None, 5, ["allow"]],
     "durability": ["", "disk", True, 0],

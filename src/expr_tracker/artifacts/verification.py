@@ -217,7 +217,9 @@ def _look_of(file: Path) -> tuple[int, ...] | None:
     """Return what changes with a file's content, its two times last; ``None`` where it cannot be seen."""
     try:
         status = file.stat()
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return None
     # The time of the last change of status too: programs can set the other one back, not this.
     return (

@@ -128,29 +128,64 @@ class Closing:
             raise raised
 
     def _end_everything(self, status: str) -> None:
-        """End threads, rows and files in order; every step may be carried out twice."""
-        stream, parts = self._stream, self._parts
-        deadline = Deadline(stream.options.finish_timeout)
-        stream.recorder.take_over()
-        # Each part leaves as much time as it had to those behind it: rows come last, not shortest.
-        self._stop_companions(status, deadline.half())
+        """End threads, rows and files in order; every step may be carried out twice.
+
+        A step that fails does not keep the others from being taken: what it raised comes behind
+        them, and behind what was said on the way. An exception from a signal handler is not a
+        step's fault and comes at once; another call then does what is left to do.
+        """
+        deadline = Deadline(self._stream.options.finish_timeout)
+        faults: list[Exception] = []
+        for step in (
+            self._stream.recorder.take_over,
+            # Each part leaves as much time as it had to those behind it: rows come last, not shortest.
+            lambda: self._stop_companions(status, deadline.half()),
+            self._commit_open,
+            lambda: self._end_stream(status),
+            lambda: self._stop_keeper(deadline.half()),
+            self._parts.last_values.complete,
+            *self._file_steps(deadline),
+            self._let_go,
+            self._signals.restore,
+            self._unwatch,
+        ):
+            self._take(step, faults)
+        if faults:
+            self._stream.notices.emit()
+            raise faults[0]
+
+    @staticmethod
+    def _take(step: Callable[[], object], faults: list[Exception]) -> None:
+        try:
+            step()
+        except Exception as error:  # no step depends on the one before
+            if is_from_signal(error):
+                raise
+            faults.append(error)
+
+    def _commit_open(self, *, delivers: bool = True) -> None:
         if self._life.status is None:
-            stream.recorder.commit_open()
+            with self._stream.lock:
+                self._stream.writer.hold()
+            self._stream.recorder.commit_open(delivers=delivers)
+
+    def _end_stream(self, status: str) -> None:
+        if self._life.status is None:
             self._life.status = status
-        stream.end(self._life.status)
-        is_stopped = self._keeper.stop(deadline.half().seconds_left)
-        if is_stopped:
+        self._stream.end(self._life.status)
+
+    def _unwatch(self) -> None:
+        if self._unwatch_child is not None:
+            self._unwatch_child()
+
+    def _stop_keeper(self, deadline: Deadline) -> None:
+        if self._keeper.stop(deadline.seconds_left):
             with suppress_own(OSError):  # whoever closes the files says what is wrong there
                 self._upkeep.keep_places()
         else:
-            stream.notices.say(
+            self._stream.notices.say(
                 f"The thread {self._keeper.name} is stuck; the run ends without it."
             )
-        parts.last_values.complete()
-        self._close_files(deadline)
-        self._signals.restore()
-        if self._unwatch_child is not None:
-            self._unwatch_child()
 
     def _stop_companions(self, status: str, deadline: Deadline) -> None:
         try:
@@ -162,18 +197,14 @@ class Closing:
             notices.count("degraded", "parts of the run that could not be stopped")
             notices.say(f"A part of the run could not be stopped: {error!r}.")
 
-    def _close_files(self, deadline: Deadline) -> None:
-        stream = self._stream
-        try:
-            stream.writer.close(stream.run_row, deadline.half().seconds_left)
-            self._parts.spans.close(deadline.seconds_left)
-            self._parts.save_summary()
-            clear_journal(stream.files.journal)
-        except Exception as error:
-            if not is_from_signal(error):  # the call that does what is left needs the stream
-                self._let_go()
-            raise
-        self._let_go()
+    def _file_steps(self, deadline: Deadline) -> tuple[Callable[[], object], ...]:
+        stream, parts = self._stream, self._parts
+        return (
+            lambda: stream.writer.close(stream.run_row, deadline.half().seconds_left),
+            lambda: parts.spans.close(deadline.seconds_left),
+            parts.save_summary,
+            lambda: clear_journal(stream.files.journal),
+        )
 
     def _let_go(self) -> None:
         self._stream.stream_lock.release()
@@ -205,13 +236,15 @@ class Closing:
         deadline = Deadline(stream.options.finish_timeout)
         for writer in self._parts.writers():
             writer.take_over()
-        if self._life.status is None:
-            stream.recorder.commit_open(delivers=False)
-            self._life.status = "cancelled"
-        stream.end(self._life.status)
+        self._commit_open(delivers=False)
+        self._end_stream("cancelled")
         self._stop_companions("cancelled", Deadline(_SIGNAL_WAIT_SECONDS))
-        self._close_files(deadline)
+        faults: list[Exception] = []
+        for step in (*self._file_steps(deadline), self._let_go):
+            self._take(step, faults)
         stream.notices.emit()
+        if faults:
+            raise faults[0]
 
     def checkpoint(self) -> None:
         """Make memory safe and go on: a handler of the user's decides how the process ends."""

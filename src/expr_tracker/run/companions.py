@@ -50,6 +50,11 @@ class Companions:
         self._console_writer: LineWriter | None = None
         self._system: SystemThread | None = None
         self._system_stream: SystemStream | None = None
+        self._has_keeper = True
+
+    def go_without_thread(self) -> None:
+        """Write the console by the calls that print; before `start`."""
+        self._has_keeper = False
 
     def start(self) -> None:
         """Begin what the options ask for, off the caller's thread where it takes long.
@@ -130,6 +135,8 @@ class Companions:
             notices=stream.notices,
             subject="other",
         )
+        if not self._has_keeper:
+            writer.go_without_thread()
         self._console_writer = writer
 
         def append(line: bytes) -> None:
@@ -165,7 +172,8 @@ class Companions:
             system.start()
         except BaseException:
             opened, self._system_stream = self._system_stream, None
-            opened.close("failed")
+            # As the fault is no fault of the run: one failed stream would make all of it failed.
+            opened.close("succeeded")
             raise
         self._system = system
 

@@ -78,6 +78,12 @@ class RunParts:
         own = [self.stream.writer] if spans is None else [self.stream.writer, spans]
         return [*own, *self.companions.writers()]
 
+    def go_without_thread(self) -> None:
+        """Write by the calls that append: nobody else comes to write what waits."""
+        self.stream.writer.go_without_thread()
+        self.spans.go_without_thread()
+        self.companions.go_without_thread()
+
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - the public name's form
         """Write everything that waits; the open row is committed, or else written to its journal."""
         stream = self.stream

@@ -17,11 +17,14 @@ from expr_tracker.errors import NameRefusedError, OptionError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.options import root_from_environment
 from expr_tracker.store.files import StreamKey, stream_keys
+from expr_tracker.store.lock import is_locked
 from expr_tracker.store.names import check_name
 from expr_tracker.store.paths import absolute, path_given, real_path
 from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from expr_tracker.notices import Notices
 
 __all__ = ["Place", "check_case", "resolve_place", "seen_from_here"]
@@ -112,9 +115,10 @@ def _new_name(notices: Notices) -> str:
 
 
 def check_case(directory: Path, key: StreamKey) -> None:
-    """Refuse a stream that differs from an existing one by letter case only.
+    """Refuse a new stream that differs from an existing one by letter case only.
 
-    On file systems that ignore case the two would be one file.
+    On file systems that ignore case the two would be one file. A stream that exists under exactly
+    that name is not refused: it can only have been copied or written where case counts.
 
     Raises:
         NameRefusedError: there is such a stream.
@@ -122,10 +126,20 @@ def check_case(directory: Path, key: StreamKey) -> None:
     wanted = key.stream
     if wanted is None:
         return
-    for existing in stream_keys(directory):
-        name = existing.stream
-        if name is not None and name != wanted and name.lower() == wanted.lower():
+    names = {existing.stream for existing in stream_keys(directory)}
+    if wanted in names:
+        return
+    for name in [*sorted(name for name in names if name is not None), *_begun(directory)]:
+        if name != wanted and name.lower() == wanted.lower():
             raise NameRefusedError(
                 f"stream={wanted!r}: this run has a stream {name!r}, and file systems that ignore "
                 f"letter case would mix the two. Use {name!r} or another name."
             )
+
+
+def _begun(directory: Path) -> Iterator[str]:
+    """Yield the streams that a live process has locked, so also those that have no rows yet."""
+    for path in sorted(directory.glob("metrics.*.lock")):
+        key = StreamKey.from_file(path.name.removesuffix(".lock") + ".jsonl")
+        if key is not None and key.stream is not None and is_locked(path):
+            yield key.stream

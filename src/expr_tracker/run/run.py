@@ -112,7 +112,8 @@ class Run:
 
             stream.recorder.add_sink(print_handle)
         parts.documents.write()
-        self._keeper.start()
+        if not self._keeper.start():
+            parts.go_without_thread()
         parts.companions.start()
         self._closing.watch()
         parts.save_unsaved_summary()

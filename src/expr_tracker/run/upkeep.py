@@ -74,10 +74,17 @@ class Upkeep:
             if write_once(stream.files.identity, stream.identity) is None:
                 mend(stream.files.identity, stream.identity)
             parts.documents.write()
+        elif state == "reopened":
+            stream.notices.count("degraded", "locks that were closed")
+            stream.notices.once(
+                "closed lock",
+                f"The program closed the descriptor of {stream.files.lock}, which gave the lock of "
+                f"{label!r} up; it is taken again. No other process has begun to write meanwhile.",
+            )
         elif state == "taken":
             stream.notices.count("degraded", "streams with a second writer")
             stream.notices.once(
                 "second writer",
-                f"{stream.files.lock} had been removed and another process now writes {label!r} too: "
+                f"{stream.files.lock} had been removed or closed and another process now writes {label!r} too: "
                 "end one of the two, or the steps of both stay mixed.",
             )

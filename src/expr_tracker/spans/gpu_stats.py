@@ -91,10 +91,9 @@ class Sampler:
             self._open.setdefault(span, {})[owner] = _Seen()
             self._has_open.set()
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="expr-tracker-gpu", daemon=True
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="expr-tracker-gpu", daemon=True)
+                thread.start()  # it may raise: the process may have no more threads
+                self._thread = thread
 
     def leave(self, span: Span, owner: object) -> _Seen | None:
         """Stop sampling for ``span``; return what was seen."""

@@ -59,6 +59,11 @@ class Pace:
         self._calm_flushes = 0
         self._quick_again_at: float | None = None
 
+    def stop_buffering(self) -> None:
+        """Write every line at once from now on, however long it takes: no thread writes what waits."""
+        self._is_chosen = True
+        self.buffers = self.is_slow = False
+
     def must_write(self, now: float, count: int, *, is_full: bool) -> bool:
         """Say whether the caller itself writes what waits, after its own row joined it.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.interruption import suppress_own
 from expr_tracker.notices import counted
+from expr_tracker.store.descriptor import Identity, close_own, identity_of, is_own, set_apart
 from expr_tracker.store.documents import beside
 from expr_tracker.store.files import parts_of, torn_of
 from expr_tracker.store.index import StreamIndex
@@ -59,7 +60,8 @@ def open_for_append(path: Path) -> int:
 
     It can be read through too: `Copy` reads a file that has no name any more.
     """
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    return set_apart(os.open(path, flags, 0o666))
 
 
 def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamIndex:
@@ -247,7 +249,9 @@ class Copy:
         self._beside = beside(path)
         self._size = size
         self.target = -1
+        self._target_identity: Identity | None = None
         self._source = os.dup(fd)
+        self._source_identity = identity_of(self._source)
 
     def fill(self) -> None:
         """Copy what nobody changes any more; others may append to the file meanwhile.
@@ -257,6 +261,7 @@ class Copy:
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self.target = open_for_append(self._beside)
+        self._target_identity = identity_of(self.target)
         _copy(self._source, 0, self.target, stop=self._size)
 
     def take_place(self) -> None:
@@ -270,20 +275,25 @@ class Copy:
 
     def is_of(self, fd: int) -> bool:
         """Say whether this is a copy of the open file, and as far as `fill` goes."""
-        return self.target >= 0 and os.path.samestat(os.fstat(fd), os.fstat(self._source))
+        return (
+            self.target >= 0
+            and is_own(self.target, self._target_identity)
+            and is_own(self._source, self._source_identity)
+            and os.path.samestat(os.fstat(fd), os.fstat(self._source))
+        )
 
     def close(self) -> None:
         """Let go of the descriptors, and of the copy unless it is in use; twice is once."""
         target, self.target = self.target, -1
-        if target >= 0:
+        if target >= 0 and is_own(target, self._target_identity):
             if is_same_file(
                 target, self._path
             ):  # a signal's exception behind the rename: begin again
                 self._path.unlink(missing_ok=True)
-            os.close(target)
+            close_own(target, self._target_identity)
         source, self._source = self._source, -1
         if source >= 0:
-            os.close(source)
+            close_own(source, self._source_identity)
             self._beside.unlink(missing_ok=True)
 
 

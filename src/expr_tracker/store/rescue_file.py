@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.files import StreamKey
 from expr_tracker.store.lines import decode_line, encode_exact_line
 from expr_tracker.store.markers import Beginning, End, is_marker, read_marker
@@ -47,8 +48,10 @@ _PREFIX: Final = "expr-tracker-"
 _NAME: Final = re.compile(rf"{_PREFIX}(?P<stem>.+)-[^-]+\.jsonl")
 
 
-def write_rescue_file(path: Path, lines: list[bytes], *, attempt: int | None, size: int) -> str:
-    """Write lines that ``path`` does not take into the temporary folder; return the file's name.
+def write_rescue_file(
+    path: Path, lines: list[bytes], *, attempt: int | None, size: int
+) -> tuple[str, int, OSError | None]:
+    """Write lines that ``path`` does not take into the temporary folder.
 
     Args:
         path: the file they belong to.
@@ -56,15 +59,43 @@ def write_rescue_file(path: Path, lines: list[bytes], *, attempt: int | None, si
         attempt: the attempt that the first of them continues; ``None`` where nobody knows.
         size: what ``path`` holds, in bytes over all its parts.
 
+    Returns:
+        The file's name, how many of the lines it took, from the first, and why not all.
+
     Raises:
-        OSError: the temporary folder does not take all of them either.
+        OSError: the temporary folder does not take any of them either.
     """
     first = {"_rescued": {"file": str(path.absolute()), "attempt": attempt, "size": size}}
     fd, name = tempfile.mkstemp(prefix=f"{_PREFIX}{path.stem}-", suffix=".jsonl")
-    with os.fdopen(fd, "wb") as file:
-        file.write(encode_exact_line(first))
-        file.writelines(lines)
-    return name
+    try:
+        count, failure = _write_lines(fd, [encode_exact_line(first), *lines])
+    finally:
+        os.close(fd)
+    if failure is not None and count <= 1:
+        os.unlink(name)  # noqa: PTH108 - a text from `tempfile`
+        raise failure
+    return name, count - 1, failure
+
+
+def _write_lines(fd: int, lines: list[bytes]) -> tuple[int, OSError | None]:
+    """Write lines to an empty file; return how many it has taken whole, and why not all."""
+    failure = None
+    try:
+        view = memoryview(b"".join(lines))
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError as error:
+        if is_from_signal(error):
+            raise
+        failure = error
+    room, count = os.fstat(fd).st_size, 0
+    for line in lines:
+        if len(line) > room:
+            os.ftruncate(fd, os.fstat(fd).st_size - room)
+            break
+        room -= len(line)
+        count += 1
+    return count, failure
 
 
 def rescue_command(name: str, directory: Path) -> str:

@@ -79,7 +79,8 @@ class CutRun:
 
     def rescue(self, lines: list[bytes], *, attempt: int = 1, size: int = 1) -> Path:
         """Write a rescue file as the writer does."""
-        return Path(write_rescue_file(self.path, lines, attempt=attempt, size=size))
+        name, _, _ = write_rescue_file(self.path, lines, attempt=attempt, size=size)
+        return Path(name)
 
     def old_rescue(self, lines: list[bytes], name: str | None = None) -> Path:
         """Write a rescue file as versions did that wrote no first line."""

@@ -25,7 +25,9 @@ def test_what_is_written_is_read_back_under_any_name(
     kind = name.split(".", 1)[0]
     line = {"metrics": ROW, "spans": SPAN, "console": OUTPUT}[kind]
     origin = tmp_path / "r\udcff" / f"{name}.jsonl"
-    written = Path(write_rescue_file(origin, [line, line], attempt=3, size=70))
+    path_text, taken, failure = write_rescue_file(origin, [line, line], attempt=3, size=70)
+    assert (taken, failure) == (2, None)
+    written = Path(path_text)
     key = StreamKey.from_file(f"{name}.jsonl", kind)
     assert key is not None
     for path in (written, written.rename(tmp_path / "other")):

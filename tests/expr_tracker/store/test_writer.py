@@ -63,11 +63,20 @@ def test_where_there_is_a_sync_that_passes_the_drives_cache_it_is_that_one(
     make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
+    full_sync, real = 51, fcntl.fcntl
+
+    def control(fd: int, operation: int, *arguments: int) -> int:
+        if operation != full_sync:
+            return real(fd, operation, *arguments)
+        synced.append(fd)
+        return 0
+
     monkeypatch.delattr(os, "fdatasync")
-    monkeypatch.setattr(live_file, "_FULL_SYNC", fcntl.F_GETFL)
-    monkeypatch.setattr(fcntl, "fcntl", lambda _fd, operation: synced.append(operation))
-    make(durability="fsync").put(1)
-    assert synced == [fcntl.F_GETFL]
+    monkeypatch.setattr(live_file, "_FULL_SYNC", full_sync)
+    monkeypatch.setattr(fcntl, "fcntl", control)
+    desk = make(durability="fsync")
+    desk.put(1)
+    assert synced == [desk.writer.file.fd]
 
 
 def test_a_failing_sync_is_the_trackers_trouble_not_the_callers(
