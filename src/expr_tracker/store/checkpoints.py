@@ -11,7 +11,7 @@ import zlib
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from expr_tracker.store.reader import LineFile
 
@@ -60,18 +60,12 @@ def _thin(found: Checkpoints) -> None:
         found[:-1] = [each for each in found[:-1] if each[0] % spacing == 0]
 
 
-def first_change(
-    checkpoints: Sequence[tuple[int, int]],
-    file: LineFile,
-    *,
-    progress: Callable[[int], object] = lambda _: None,
-) -> tuple[int, int] | None:
+def first_change(checkpoints: Sequence[tuple[int, int]], file: LineFile) -> tuple[int, int] | None:
     """Return the first stretch of bytes that is not as it was written; ``None`` where all is.
 
     Args:
         checkpoints: of the file as it was.
         file: the file as it is.
-        progress: called with the bytes that were read.
     """
     at, checksum = 0, 0
     for offset, expected in checkpoints:
@@ -82,7 +76,6 @@ def first_change(
                 return begun, offset
             checksum = zlib.crc32(piece, checksum)
             at += len(piece)
-            progress(len(piece))
         if checksum != expected:
             return begun, offset
     return None
