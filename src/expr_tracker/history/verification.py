@@ -140,9 +140,7 @@ class StreamReport:
         if self.torn_bytes:
             found.append(f"a torn last line of {counted(self.torn_bytes, 'byte')}")
         # Rows that it counts, or a part that it names, are all that is wrong with it.
-        is_told = (
-            self.missing_rows or self.torn_bytes or any(lost.part for lost in self.parts_lost)
-        )
+        is_told = self.missing_rows or any(lost.part for lost in self.parts_lost)
         if self.sidecar == "wrong" and not is_told:
             found.append(
                 "the sidecar does not belong to this file (it is rebuilt when it is read)"

@@ -138,6 +138,16 @@ class StreamLock:
 
     def release(self) -> None:
         """Give the lock back; a second call does nothing."""
+        fd = self._fd
+        if fd is not None:
+            if is_own(fd, self._identity):
+                # Not by closing alone: a child that was forked and has not yet begun its program
+                # shares the lock, and would keep it for a moment.
+                with suppress_own(OSError):
+                    fcntl.flock(fd, fcntl.LOCK_UN)
+            self._let_go()
+
+    def _let_go(self) -> None:
         if self._fd is not None:
             close_own(self._fd, self._identity)
             self._fd = None  # behind it: left by an exception, a second call closes what is ours
@@ -152,7 +162,7 @@ class StreamLock:
         The lock belongs to the open file, which parent and child share: a child that kept it open
         would hold the stream after the parent's death.
         """
-        self.release()
+        self._let_go()
 
 
 @contextlib.contextmanager

@@ -59,6 +59,7 @@ def cut_rows(path: Path, folder: Path) -> None:
     """Leave one row in a file, and the others in the rescue files of the examples."""
     first, *others = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first)
+    path.with_name("metrics.meta.json").unlink()  # of a disk that has no room for it either
     for name in ("expr-tracker-metrics-k3x9q2ab.jsonl", "saved.jsonl"):
         (folder / name).write_bytes(b"".join(others))
 

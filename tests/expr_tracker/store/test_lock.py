@@ -162,6 +162,24 @@ def test_a_forked_child_that_let_go_does_not_keep_the_lock(path: Path) -> None:
     assert child.exitcode == 0
 
 
+@fork
+def test_a_child_that_has_not_let_go_yet_keeps_no_lock_that_was_released(path: Path) -> None:
+    """Between the fork of a command and the begin of its program no hook of ours runs."""
+    readable, writable = os.pipe()
+    lock = StreamLock(path)
+    lock.acquire("default")
+    child = os.fork()
+    if child == 0:
+        os.close(writable)
+        os.read(readable, 1)
+        os._exit(0)
+    os.close(readable)
+    lock.release()
+    assert not is_locked(path)
+    os.close(writable)
+    os.waitpid(child, 0)
+
+
 def test_a_lock_file_that_was_removed_is_made_again_and_held(path: Path) -> None:
     lock = StreamLock(path)
     lock.acquire("default")
