@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict
 
 from expr_tracker.errors import OptionError, StepError, UnknownOptionError
 from expr_tracker.row import step_from
-from expr_tracker.texts import shown
+from expr_tracker.texts import cut, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -320,15 +320,11 @@ def rank_from_environment(warn: Callable[[str], object] | None = None) -> int:
         if warn is None:
             break
         warn(
-            f"{variable}={_shortened(text)!r}: expected a whole number from 0, of at most "
+            f"{variable}={cut(text, 40)!r}: expected a whole number from 0, of at most "
             f"{_RANK_DIGITS_MAX} digits. It is passed over and this process is rank {rank} "
             f"({source}). Set it to the process's rank, or unset it."
         )
     return rank
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 40 else text[:40] + "..."
 
 
 def root_from_environment() -> str | None:

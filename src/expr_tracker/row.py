@@ -33,7 +33,7 @@ from expr_tracker.limits import (
     length_of,
 )
 from expr_tracker.surrogates import join_halves, storable_text
-from expr_tracker.texts import cut, shown, text_of, type_name
+from expr_tracker.texts import cut, reason_of, shown, text_of, type_name
 
 __all__ = [
     "INT_LIMIT",
@@ -132,9 +132,8 @@ def index_of(value: object) -> int | None:
     try:
         # As an exact int: a truth value is one by itself.
         return int.__int__(operator.index(value))  # type: ignore[arg-type]
-    except (
-        Exception
-    ) as error:  # no number, an array of several elements, or the object's own fault
+    # No number, an array of several elements, or the object's own fault.
+    except Exception as error:
         if is_from_signal(error):
             raise
         return None
@@ -244,7 +243,7 @@ class RowEncoder:
         except Exception as error:  # any object may raise anything; nothing is lost
             if is_from_signal(error):
                 raise
-            self._warn(key, f"stored as its repr: {_reason(error)}")
+            self._warn(key, f"stored as its repr: {reason_of(error)}")
             return storable_text(cut(text_of(repr, value), _REPR_CHARACTERS_MAX))
 
     def _plain(  # noqa: C901, PLR0911, PLR0912, PLR0917
@@ -453,10 +452,6 @@ def _is_frame(value: object) -> bool:
 def _columns(frame: Any) -> dict[Any, Any]:
     """Return a data frame of polars or pandas as lists by column."""
     return {name: frame[name].to_list() for name in frame.columns}
-
-
-def _reason(error: Exception) -> str:
-    return (text_of(str, error) or type_name(error))[:200]
 
 
 def items_of(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:

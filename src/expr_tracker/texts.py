@@ -13,7 +13,7 @@ from expr_tracker.interruption import is_from_signal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["cut", "shown", "text_of", "type_name"]
+__all__ = ["cut", "reason_of", "shown", "text_of", "type_name"]
 
 #: In a message a value is shown by its beginning: the rule that it breaks must stay in sight.
 _SHOWN_CHARACTERS_MAX: Final = 200
@@ -47,3 +47,8 @@ def cut(text: str, characters_max: int) -> str:
 def shown(value: object) -> str:
     """Return what a message shows of any value: its ``repr``, cut; it never raises."""
     return cut(text_of(repr, value), _SHOWN_CHARACTERS_MAX)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a message says of an exception: its text, cut; its type's name where it has none."""
+    return cut(text_of(str, error) or type_name(error), _SHOWN_CHARACTERS_MAX)

@@ -131,12 +131,15 @@ def test_a_table_of_rows_or_columns_without_an_end_is_refused() -> None:
             et.Table(columns=columns, data=data)
 
 
-def test_a_configuration_and_tags_without_an_end_keep_no_run_from_opening() -> None:
+def test_a_configuration_without_an_end_keeps_no_run_from_opening() -> None:
     config = {"endless": EndlessList([1]), "steps": endless(), "rate": 0.5}
     with et.init(project="p", name="n", dir="runs", capture=False, config=config) as run:
         assert run.config["rate"] == 0.5
         assert isinstance(run.config["steps"], str)
         assert isinstance(run.config["endless"], str)
+
+
+def test_tags_without_an_end_are_refused() -> None:
     with pytest.raises(OptionError, match=r"tags=.*may have no end"):
         et.init(project="p", name="n", dir="runs", tags=endless(str))  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, NameRefusedError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
-from expr_tracker.texts import shown, type_name
+from expr_tracker.texts import cut, shown, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,7 +120,7 @@ def check_entry_path(path: object) -> str:
     rule = _broken_rule(path)
     if rule is not None:
         raise NameRefusedError(
-            f"artifact entry {_shown(path)!r}: {rule}. Use a relative path such as "
+            f"artifact entry {cut(path, _SHOWN_CHARACTERS_MAX)!r}: {rule}. Use a relative path such as "
             "'weights/model.pt'."
         )
     return path
@@ -148,12 +148,6 @@ def _broken_rule(path: str) -> str | None:  # noqa: PLR0911 - one line per rule
         if len(os.fsencode(part)) > _PART_BYTES_MAX:
             return f"one part of it is longer than {_PART_BYTES_MAX} bytes"
     return None
-
-
-def _shown(text: str) -> str:
-    if len(text) <= _SHOWN_CHARACTERS_MAX:
-        return text
-    return text[:_SHOWN_CHARACTERS_MAX] + "..."
 
 
 def is_inside(path: str | Path, folder: str | Path) -> bool:
@@ -184,7 +178,7 @@ class EntryFolder:
             if not is_inside(os.path.realpath(parent), self._real):
                 raise ArtifactError(
                     f"{parent} is a symbolic link that leads out of {self.folder}; entry "
-                    f"{_shown(entry_path)!r} is not read or written through it. Remove the link."
+                    f"{cut(entry_path, _SHOWN_CHARACTERS_MAX)!r} is not read or written through it. Remove the link."
                 )
             self._checked.add(parent)
         return parent / last
@@ -353,7 +347,7 @@ def without_password(reference: str) -> str:
         if is_from_signal(error):
             raise
         raise ArtifactError(
-            f"reference {_shown(reference)!r} is no URI: {error}. Give a path or a URI such as "
+            f"reference {cut(reference, _SHOWN_CHARACTERS_MAX)!r} is no URI: {error}. Give a path or a URI such as "
             "'s3://bucket/file'."
         ) from error
     user_and_password, at, host = parts.netloc.rpartition("@")

@@ -27,6 +27,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.limits import all_elements
 from expr_tracker.notices import counted, logger
 from expr_tracker.row import RowEncoder, items_of, key_text
+from expr_tracker.texts import cut, reason_of, text_of
 
 __all__ = ["config_from"]
 
@@ -66,23 +67,13 @@ def config_from(
     reader = _Reader(warn if warn is not None else _log_warning)
     plain = reader.read(value)
     if plain is None:
-        shown = repr(redact(_shortened(value)))
+        shown = repr(redact(cut(text_of(str, value), 60)))
         raise OptionError(
             f"{argument}={shown} ({type(value).__name__}): expected {_ACCEPTED}. "
             f"Give a single value a name: {argument}={{'value': ...}}."
         )
     redacted: dict[str, Any] = redact(plain)
     return redacted
-
-
-def _shortened(value: object) -> str:
-    try:
-        text = str(value)
-    except Exception as error:  # the object's own fault; its type is named all the same
-        if is_from_signal(error):
-            raise
-        return "?"
-    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _log_warning(key: str, text: str) -> None:
@@ -135,7 +126,7 @@ class _Reader:
         except Exception as error:  # any object may raise anything
             if is_from_signal(error):
                 raise
-            self._warn(path, f"cannot be opened: {_reason(error)}")
+            self._warn(path, f"cannot be opened: {reason_of(error)}")
             return None
 
     def _value(self, path: str, value: object, depth: int) -> Any:
@@ -252,7 +243,3 @@ def _omega_container(value: object) -> object | None:
         if is_from_signal(error):
             raise
         return to_container(value, resolve=False)  # type: ignore[no-any-return]
-
-
-def _reason(error: Exception) -> str:
-    return (key_text(error) or type(error).__name__)[:200]

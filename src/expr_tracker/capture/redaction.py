@@ -12,8 +12,8 @@ Three rules, the same everywhere:
    references such as ``${API_KEY}`` that name a secret without holding it.
 
 Structure survives: as many keys (those that hold a secret themselves lose it), the same lengths, a
-text for each text that is replaced. The functions are idempotent and take time in proportion to their input. They are a net for accidents;
-a secret under an innocent name and in no known shape passes.
+text for each text that is replaced. The functions are idempotent and take time in proportion to their
+input. They are a net for accidents; a secret under an innocent name and in no known shape passes.
 """
 
 from __future__ import annotations

@@ -136,10 +136,12 @@ def rescue_files(ctx: click.Context, word: str) -> Iterable[str] | None:
     del ctx
     import tempfile
 
+    from expr_tracker.store.rescue_file import is_rescue_name
+
     names: list[str] = []
     with os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
-            if entry.name.startswith("expr-tracker-") and entry.path.startswith(word):
+            if is_rescue_name(entry.name) and entry.path.startswith(word):
                 names.append(entry.path)
             if len(names) == _ENTRIES_MAX:
                 break

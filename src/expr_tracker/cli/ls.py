@@ -29,7 +29,7 @@ __all__ = ["command"]
 _RUNS_SEARCHED: Final = 50
 _STATUSES: Final = ("running", "lost", "failed", "cancelled", "succeeded", "unreadable")
 
-_Kind = Literal["own", "metric", "config"]
+_ColumnKind = Literal["own", "metric", "config"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class _Column:
     """One column, and where its values are."""
 
     title: str
-    kind: _Kind
+    kind: _ColumnKind
     name: str
 
 
@@ -177,7 +177,7 @@ def _columns(
     Each has a title of its own, whatever metrics and settings are called.
     """
     columns = [_Column(name, "own", name) for name in RUN_COLUMNS]
-    asked: list[tuple[_Kind, str]] = [("metric", name) for name in dict.fromkeys(metrics)]
+    asked: list[tuple[_ColumnKind, str]] = [("metric", name) for name in dict.fromkeys(metrics)]
     asked += [("config", name) for name in dict.fromkeys(settings)]
     for kind, name in asked:
         is_taken = any(column.title == name for column in columns)
@@ -233,7 +233,7 @@ def _nearest(column: _Column, listed: list[_Listed], more: Iterable[str]) -> str
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def _names_in(run: Path, kind: _Kind) -> Iterator[str]:
+def _names_in(run: Path, kind: _ColumnKind) -> Iterator[str]:
     from expr_tracker.history import config_of
     from expr_tracker.history.configuration import settings_in
     from expr_tracker.history.glimpse import keys_seen, metrics_seen

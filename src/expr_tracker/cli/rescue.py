@@ -65,7 +65,7 @@ def command(*, file: Path, run: Path, stream: str | None, rank: int | None, dry_
 def _lines(report: RescueReport, *, is_dry: bool) -> list[str]:
     lines = [_added(report, is_dry=is_dry)]
     if report.lines and report.lines_before:
-        lines.append(f"{counted(report.lines_before, 'line')} of {report.file} were there already")
+        lines.append(f"{report.file}: {counted(report.lines_before, 'line')} already there")
     if report.damaged:
         numbers = ", ".join(map(str, report.damaged[:_LINES_SHOWN]))
         more = len(report.damaged) - _LINES_SHOWN

@@ -10,14 +10,15 @@ answers into tables, exports and proofs. It writes nothing into a run directory.
     frame = read_history("runs/project/name", -1, output_type="polars")
 
 From a question to its answer: `question` checks the keywords, `location` finds the files that they
-mean, `source` opens one and keeps count of its `damage`, `view` says which of its lines count, and `retrieval` makes them rows by
-step; `answer` gives the rows their form, `columns` and `frames` make tables, with `nested` for values
-within values. `bulk` and `plain` are the short ways for whole streams. `reading` asks runs on disk,
-`live` the run of this process, and `follower` what was appended since.
+mean, `source` opens one and keeps count of its `damage`, `view` says which of its lines count, and
+`retrieval` makes them rows by step; `answer` gives the rows their form, `columns` and `frames` make
+tables, with `nested` for values within values. `bulk` and `plain` are the short ways for whole
+streams. `reading` asks runs on disk, `live` the run of this process, and `follower` what was appended
+since.
 
-About runs: `attempts`, `status`, `configuration`, `names` (what was logged, and what was probably meant)
-and `glimpse` (the same for who cannot wait). To others: `exports`; `verification` with `media_files`, `comparison`;
-`progress` counts the bytes of long work.
+About runs: `attempts`, `status`, `configuration`, `names` (what was logged, and what was probably
+meant) and `glimpse` (the same for who cannot wait). To others: `exports`; `verification` with
+`media_files`, `comparison`; `progress` counts the bytes of long work.
 
 Every name is loaded when it is first used: this package is imported by ``import expr_tracker``.
 """

@@ -36,6 +36,8 @@ def config_of(
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
+        QueryError: the run is no path, or the stream or the rank none that can be asked for.
+        NameRefusedError: the stream's name cannot be one.
     """
     documents = (
         read_document(producer.files.config) for producer in producers_of(run, stream, rank)

@@ -23,7 +23,7 @@ _PAIRS_MAX: Final = 1000
 
 @dataclass
 class Damage:
-    """What was met so far."""
+    """The damaged lines of one stream, each by its offset."""
 
     foreign: set[int] = field(default_factory=set)
     """Lines that are JSON but neither rows nor markers."""

@@ -92,8 +92,8 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
-        QueryError: an unknown format, an output that can be no path or would overwrite the run itself, or an attempt
-            that a stream does not have.
+        QueryError: an unknown format, an output that can be no path or would overwrite the run
+            itself, or an attempt that a stream does not have.
         MissingExtraError: pyarrow is needed and not installed.
         OSError: the output cannot be written; what stood there stays.
     """

@@ -27,7 +27,7 @@ from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import is_marker
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index
+from expr_tracker.store.sidecar import load_index, missing_rows_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -327,10 +327,7 @@ class Source:
             found.append(f"rows are lost: {lost_parts_text(lost)}")
         missing = self.index.missing_rows
         if missing:
-            found.append(
-                f"{counted(missing, 'row')} that the file had "
-                f"{'is' if missing == 1 else 'are'} gone: it was cut, emptied or replaced"
-            )
+            found.append(missing_rows_text(missing))
         found += self.damage.sentences(self.read_raw, self.line_number)
         if self._torn_bytes:
             found.append(f"a torn last line of {counted(self._torn_bytes, 'byte')} was left out")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from expr_tracker.errors import RunNotFoundError, TrackerError
+from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
 from expr_tracker.history.live import newest_points
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.retrieval import highest_step
@@ -20,7 +20,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
-from expr_tracker.store.paths import real_path
+from expr_tracker.store.paths import path_given, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,7 +92,7 @@ def _status_of(producer: Producer, source: Source) -> Status:
 def overviews(
     root: str | os.PathLike[str], metrics: str | Iterable[str] = ()
 ) -> Iterator[RunOverview]:
-    """Yield what ``et ls`` shows: the runs at or below ``root``, by name.
+    """Iterate over what ``et ls`` shows: the runs at or below ``root``, by name.
 
     A run that cannot be read is ``unreadable`` and costs the others nothing.
 
@@ -101,10 +101,15 @@ def overviews(
         metrics: names of metrics whose newest values are wanted.
 
     Raises:
+        QueryError: ``root`` is no path.
         RunNotFoundError: there is no such directory.
     """
-    names = _names(metrics)
-    for run in find_runs(Path(root)):
+    folder = path_given(root, "root", QueryError, expected="the folder that holds the runs")
+    return _overviews(find_runs(folder), _names(metrics))
+
+
+def _overviews(runs: Iterator[Path], names: tuple[str, ...]) -> Iterator[RunOverview]:
+    for run in runs:
         try:
             overview = overview_of(run, names)
         except (OSError, TrackerError) as error:
@@ -204,7 +209,7 @@ def _newest_values(producer: Producer, source: Source, metrics: Sequence[str]) -
 
 
 def find_runs(root: Path) -> Iterator[Path]:
-    """Yield the run directories at or below ``root``, by name.
+    """Iterate over the run directories at or below ``root``, by name.
 
     Folders that cannot be listed come last: they may be runs.
 
@@ -214,6 +219,10 @@ def find_runs(root: Path) -> Iterator[Path]:
     if not root.is_dir():
         what = "is a file" if root.is_file() else "is no directory"
         raise RunNotFoundError(f"{root} {what}; pass the directory that holds the runs.")
+    return _runs_below(root)
+
+
+def _runs_below(root: Path) -> Iterator[Path]:
     depth = len(root.parts)
     refused: list[Path] = []
 

@@ -26,7 +26,7 @@ from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import StreamKey, sidecar_of
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_canonical_line
-from expr_tracker.store.sidecar import tail_checksum
+from expr_tracker.store.sidecar import missing_rows_text, tail_checksum
 
 if TYPE_CHECKING:
     import os
@@ -115,19 +115,17 @@ class StreamReport:
             lines = _numbers(self.unreadable_lines, self.unreadable)
             found.append(f"unreadable lines: {lines}")
         if self.zero_bytes:
+            count = len(self.zero_lines)
             found.append(
-                f"{counted(self.zero_bytes, 'zero byte')} where lines were: "
-                f"{_numbers(self.zero_lines, len(self.zero_lines))}"
+                f"{counted(self.zero_bytes, 'zero byte')} where lines were, in front of "
+                f"{'line' if count == 1 else 'lines'} {_numbers(self.zero_lines, count)}"
             )
         if self.changed_lines is not None:
             first, last = self.changed_lines
             where = f"line {first}" if first == last else f"lines {first} to {last}"
             found.append(f"{where}: the bytes are not those that were written")
         if self.missing_rows:
-            found.append(
-                f"{counted(self.missing_rows, 'row')} that the file had "
-                f"{'is' if self.missing_rows == 1 else 'are'} gone: it was cut, emptied or replaced"
-            )
+            found.append(missing_rows_text(self.missing_rows))
         if self.joined:
             lines = _numbers(self.joined_lines, self.joined)
             found.append(

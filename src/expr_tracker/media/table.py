@@ -18,6 +18,7 @@ from expr_tracker.notices import logger
 from expr_tracker.row import Row, RowEncoder, key_text
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.regular import read_regular
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
@@ -160,7 +161,7 @@ def _of_columns(data: Mapping[Any, Any]) -> tuple[list[str], list[Any]]:
     columns = [_taken(column, TABLE_ROWS_MAX) for column in data.values()]
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"table columns of different lengths: {_shown(lengths)}.")
+        raise ValueError(f"table columns of different lengths: {shown(lengths)}.")
     return names, [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -196,7 +197,7 @@ def _check(names: list[str], rows: list[Any]) -> None:
         if len(row) != len(names):
             raise ValueError(
                 f"table row {index} has {len(row)} cells for {len(names)} columns "
-                f"({_shown(names)})."
+                f"({shown(names)})."
             )
 
 
@@ -211,11 +212,6 @@ def _check_size(row_count: int, column_count: int) -> None:
             f"table of {column_count} columns: the limit is {TABLE_COLUMNS_MAX}. Select some, or "
             "keep the whole with log_artifact."
         )
-
-
-def _shown(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 200 else text[:200] + "..."
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import RescueError
@@ -26,6 +25,7 @@ from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.lock import StreamLock, refuse_if_locked
 from expr_tracker.store.markers import is_marker, renumbered
+from expr_tracker.store.paths import path_given
 from expr_tracker.store.place import open_for_append, prepare
 from expr_tracker.store.reader import LineFile, part_paths
 from expr_tracker.store.rescue_file import read_rescue_file
@@ -33,10 +33,12 @@ from expr_tracker.store.sidecar import save_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from expr_tracker.row import Row
+    from expr_tracker.store.files import LineKind
     from expr_tracker.store.parts import Part
-    from expr_tracker.store.rescue_file import Kind, RescueFile
+    from expr_tracker.store.rescue_file import RescueFile
 
 __all__ = ["RescueReport", "put_back"]
 
@@ -54,7 +56,7 @@ class RescueReport:
     """The rescue file, which is kept."""
     path: Path
     """The file of the run that its lines are of."""
-    kind: Kind
+    kind: LineKind
     """What the lines are."""
     rows: int
     """The rows, spans or lines of the console that were put back, or would be; no markers."""
@@ -87,12 +89,14 @@ def put_back(
         dry_run: find out what would be done, and change nothing.
 
     Raises:
-        RescueError: it is no rescue file, or of another run or stream.
+        RescueError: it is no path, no rescue file, or of another run or stream.
+        QueryError: the run is no path, or the rank no whole number from 0.
+        NameRefusedError: the stream's name cannot be one.
         StreamInUseError: a live process writes the stream.
         RunNotFoundError: there is no such run.
         OSError: a file cannot be read or written; nothing was put back.
     """
-    rescued = read_rescue_file(Path(file))
+    rescued = read_rescue_file(path_given(file, "file", RescueError, expected="a rescue file"))
     target = target_of(rescued, run, stream=stream, rank=rank)
     label = target.files.key.label
     if dry_run:

@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.errors import RescueError
+from expr_tracker.errors import QueryError, RescueError
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, StreamKey, parts_of, stream_keys
 from expr_tracker.store.names import check_stream, stream_named
-from expr_tracker.store.producers import existing_run
+from expr_tracker.store.producers import existing_run, labels_listed
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from expr_tracker.store.rescue_file import Kind, RescueFile
+    from expr_tracker.store.files import LineKind
+    from expr_tracker.store.rescue_file import RescueFile
 
 __all__ = ["Target", "target_of"]
 
 #: What a message calls the lines of a file.
-_LINES_OF: Final[dict[Kind, str]] = {
+_LINES_OF: Final[dict[LineKind, str]] = {
     "metrics": "rows",
     "spans": "spans",
     "console": "lines of the console",
 }
-#: Streams that a message lists.
-_NAMES_SHOWN: Final = 12
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,12 @@ class Target:
     """The file that rescued lines belong in."""
 
     files: RunFiles
-    kind: Kind
+    kind: LineKind
 
     @property
     def path(self) -> Path:
         """The line file."""
-        files = self.files
-        return {"metrics": files.metrics, "spans": files.spans, "console": files.console}[
-            self.kind
-        ]
+        return self.files.lines_of(self.kind)
 
 
 def target_of(
@@ -62,9 +59,12 @@ def target_of(
 
     Raises:
         RunNotFoundError: there is no such run.
+        QueryError: the run is no path, or the rank no whole number from 0.
         NameRefusedError: the stream's name cannot be one.
         RescueError: it is no rescue file, or one of another run, stream or rank.
     """
+    if rank is not None and (type(rank) is not int or rank < 0):
+        raise QueryError(f"rank={shown(rank)}: expected a whole number from 0.")
     kind = rescued.kind
     if kind is None or not rescued.lines:
         raise RescueError(
@@ -85,7 +85,7 @@ def target_of(
 
 
 def _key_of(
-    rescued: RescueFile, directory: Path, kind: Kind, *, stream: str | None, rank: int | None
+    rescued: RescueFile, directory: Path, kind: LineKind, *, stream: str | None, rank: int | None
 ) -> StreamKey:
     """Return the producer that is said by the rescue file, by the caller, or by there being one."""
     told = rescued.key
@@ -101,7 +101,7 @@ def _key_of(
             )
         return told
     known = stream_keys(directory, kind)
-    listed = ", ".join(key.label for key in known[:_NAMES_SHOWN]) or "none"
+    listed = labels_listed(known) or "none"
     if stream is None and rank is None and len(known) == 1:
         return known[0]
     if stream is None:

@@ -166,7 +166,7 @@ class Closing:
     def _commit_open(self, *, delivers: bool = True) -> None:
         if self._life.status is None:
             with self._stream.lock:
-                self._stream.writer.hold()
+                self._stream.writer.reopen_if_closed()
             self._stream.recorder.commit_open(delivers=delivers)
 
     def _end_stream(self, status: str) -> None:

@@ -35,7 +35,10 @@ _AS_IT_IS: Final = ("last", "none")
 
 
 def warn_of_words(name: str, definition: dict[str, Any], notices: Notices) -> None:
-    """Point out what no reader knows, of plain values; it is kept, for older programs wrote what they liked."""
+    """Point out what no reader knows, of plain values.
+
+    It is kept: older programs wrote what they liked.
+    """
 
     def warn(what: str, given: str, known: tuple[str, ...]) -> None:
         near = get_close_matches(given.lower(), known, n=1, cutoff=0.5)

@@ -297,7 +297,7 @@ def mark_rewind(writer: LineWriter, number: int, from_step: int, *, clock: Clock
 
     The writer's lock is held.
     """
-    writer.hold()
+    writer.reopen_if_closed()
     end = end_marker(number - 1, REWOUND, time=clock.wall())
     writer.append_line(encode_line(end), marker=end)
     _mark_attempt(writer, number, from_step, clock=clock)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.errors import RunNotFoundError
 from expr_tracker.ranges import StepRange, Steps, TimeRange, Times, steps_from, times_from
 from expr_tracker.store.files import StreamKey
-from expr_tracker.store.producers import Kind, RankChoice, StreamChoice, producers_of
+from expr_tracker.store.producers import RankChoice, StreamChoice, producers_of
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.store.sidecar import warn_of_lost_parts
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from expr_tracker.row import Row
+    from expr_tracker.store.files import LineKind
 
 __all__ = [
     "RankChoice",
@@ -221,7 +222,7 @@ def sources_of(
         RunNotFoundError: there is no such run, stream or rank; the message lists what there is. Or
             the file is no span file.
     """
-    kinds: tuple[Kind, ...] = ("spans", "metrics") if with_metrics else ("spans",)
+    kinds: tuple[LineKind, ...] = ("spans", "metrics") if with_metrics else ("spans",)
     # No rank is every rank here: a timeline has a lane for each.
     producers = producers_of(run, stream, "*" if rank is None else rank, kinds=kinds)
     for producer in producers:

@@ -20,7 +20,7 @@ from typing import Final
 
 from expr_tracker.interruption import is_from_signal
 
-__all__ = ["Identity", "close_own", "identity_of", "is_own", "name_of", "set_apart"]
+__all__ = ["OpenFile", "close_own", "identity_of", "is_own", "name_of", "set_apart"]
 
 #: How a file was opened; a reader of the same file is another descriptor.
 _ACCESS: Final = os.O_ACCMODE | os.O_APPEND
@@ -31,7 +31,7 @@ _NUMBERS: Final = itertools.cycle(range(32, 64))
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class OpenFile:
     """What a descriptor was opened for."""
 
     device: int
@@ -39,12 +39,12 @@ class Identity:
     access: int
     """Reading, writing or both, and whether every write is appended."""
 
-    def is_same_file(self, other: Identity) -> bool:
+    def is_same_file(self, other: OpenFile) -> bool:
         """Say whether both are descriptors of one file."""
         return (self.device, self.inode) == (other.device, other.inode)
 
 
-def identity_of(fd: int) -> Identity | None:
+def identity_of(fd: int) -> OpenFile | None:
     """Return what a descriptor is open for; ``None`` where it is not open."""
     try:
         status = os.fstat(fd)
@@ -53,7 +53,7 @@ def identity_of(fd: int) -> Identity | None:
         if is_from_signal(error):
             raise
         return None
-    return Identity(status.st_dev, status.st_ino, access)
+    return OpenFile(status.st_dev, status.st_ino, access)
 
 
 def set_apart(fd: int) -> int:
@@ -68,7 +68,7 @@ def set_apart(fd: int) -> int:
     return apart
 
 
-def is_own(fd: int, identity: Identity | None) -> bool:
+def is_own(fd: int, identity: OpenFile | None) -> bool:
     """Say whether ``fd`` is open and what it was opened for.
 
     Args:
@@ -80,7 +80,7 @@ def is_own(fd: int, identity: Identity | None) -> bool:
     return now is not None and identity in {None, now}
 
 
-def close_own(fd: int, identity: Identity | None) -> None:
+def close_own(fd: int, identity: OpenFile | None) -> None:
     """Close ``fd`` if it is ours; what the system says to that is of no use to anyone."""
     if not is_own(fd, identity):
         return

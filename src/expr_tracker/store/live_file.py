@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.store.descriptor import Identity, close_own, identity_of, is_own, name_of
+from expr_tracker.store.descriptor import OpenFile, close_own, identity_of, is_own, name_of
 from expr_tracker.store.files import parts_of
 from expr_tracker.store.place import (
     Copy,
@@ -45,8 +45,8 @@ _FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 class Reopening:
     """That the file had to be opened again, as the program had closed its descriptor."""
 
-    holder: str | None
-    """What has the descriptor's number now, where it is open and its name is known."""
+    stranger: str | None
+    """The file that has the descriptor's number now, where it is open and its name is known."""
     is_same: bool
     """Whether the file that was opened is the one that was open before."""
 
@@ -54,10 +54,15 @@ class Reopening:
 class LiveFile:
     """One file, open for appending.
 
+    Wherever another descriptor takes over, one assignment without a call changes ``fd`` and makes
+    ``_identity`` ``None``, with which `descriptor` takes it for ours; the old one is closed last. So
+    whichever step an exception from a signal handler follows, ``fd`` is the file that rows go on into,
+    and nothing is put back or set aside twice.
+
     Attributes:
         fd: the descriptor; -1 once closed, or while a lost one cannot be replaced.
         start: the offset of the file's first byte, in bytes over all parts.
-        reopening: that `hold` opened the file again, until the writer has accounted for it.
+        reopening: that `reopen_if_closed` opened the file again, until the writer has accounted for it.
     """
 
     def __init__(
@@ -72,9 +77,9 @@ class LiveFile:
         self._notices = notices
         self._write = write
         self.fd = open_for_append(path)
-        self._identity: Identity | None = identity_of(self.fd)
+        self._identity: OpenFile | None = identity_of(self.fd)
         self._is_closed = False
-        self._holder: str | None = None
+        self._stranger: str | None = None
         self.reopening: Reopening | None = None
         self.limit = options.max_file_bytes
         self.start = 0
@@ -85,14 +90,14 @@ class LiveFile:
         self._copy: Copy | None = None
 
     def end(self) -> int:
-        """Return the offset behind the file's last byte; `hold` has been called.
+        """Return the offset behind the file's last byte; `reopen_if_closed` has been called.
 
         Raises:
             OSError: it cannot be asked.
         """
         return os.fstat(self.fd).st_size + self.start
 
-    def hold(self) -> None:
+    def reopen_if_closed(self) -> None:
         """Open the file again if its descriptor is not ours any more; say so in ``reopening``.
 
         The number is neither written nor closed from then on, whoever has it.
@@ -105,14 +110,14 @@ class LiveFile:
         if self.fd >= 0:
             if is_own(self.fd, self._identity):
                 return
-            self._holder = name_of(self.fd)
+            self._stranger = name_of(self.fd)
             self.fd = -1
         self.path.parent.mkdir(parents=True, exist_ok=True)
         is_there = self.path.exists()  # a new file may well get the inode of the removed one
         fd = open_for_append(self.path)
         before, identity = self._identity, identity_of(fd)
         is_same = before is None or identity is None or identity.is_same_file(before)
-        reopening = Reopening(self._holder, is_there and is_same)
+        reopening = Reopening(self._stranger, is_there and is_same)
         self.fd, self._identity, self.reopening = fd, identity, reopening
 
     def cut_back(self, size: int) -> int:
@@ -189,7 +194,7 @@ class LiveFile:
         """Finish a rotation that an exception left: the file at the path is the live one."""
         try:
             if not is_own(self.fd, self._identity):
-                self.hold()
+                self.reopen_if_closed()
                 if self.reopening is not None and not self.reopening.is_same:
                     self.start = end
             elif not is_same_file(self.fd, self.path):
@@ -223,7 +228,6 @@ class LiveFile:
         """
         if self.path.exists():
             fd = add_since(self.fd, self.path, max(0, checked - self.start))
-            # No call before it: what is put back is put back once.
             old, was, self.fd, self._identity = self.fd, self._identity, fd, None
             self._identity = identity_of(fd)
             close_own(old, was)
@@ -235,7 +239,7 @@ class LiveFile:
             copy.fill()
         copy.take_place()
         old, was, self.fd, self._identity = self.fd, self._identity, copy.target, None
-        copy.target = -1  # no call between, as above
+        copy.target = -1  # no call between
         self._identity = identity_of(self.fd)
         close_own(old, was)
 

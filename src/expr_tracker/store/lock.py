@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.interruption import is_from_signal, suppress_own
-from expr_tracker.store.descriptor import Identity, close_own, identity_of, is_own, set_apart
+from expr_tracker.store.descriptor import OpenFile, close_own, identity_of, is_own, set_apart
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.holders import HOLDERS_KEPT, holders_in
 from expr_tracker.store.place import is_same_file
@@ -49,7 +49,7 @@ class StreamLock:
     """An exclusive lock on one stream, held from `acquire` to `release`."""
 
     _fd: int | None = None
-    _identity: Identity | None = None
+    _identity: OpenFile | None = None
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.interruption import suppress_own
 from expr_tracker.notices import counted
-from expr_tracker.store.descriptor import Identity, close_own, identity_of, is_own, set_apart
+from expr_tracker.store.descriptor import OpenFile, close_own, identity_of, is_own, set_apart
 from expr_tracker.store.documents import beside
 from expr_tracker.store.files import parts_of, torn_of
 from expr_tracker.store.index import StreamIndex
@@ -25,7 +25,7 @@ from expr_tracker.store.parts import (
     parts_as_found,
 )
 from expr_tracker.store.reader import LineFile, part_paths
-from expr_tracker.store.sidecar import load_index
+from expr_tracker.store.sidecar import load_index, missing_rows_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,8 +104,8 @@ def _say_missing(path: Path, index: StreamIndex, notices: Notices) -> None:
     """Say that rows are gone that the file had when its sidecar was written."""
     if index.missing_rows:
         notices.say(
-            f"{path} has {counted(index.missing_rows, 'row')} less than it had: it was cut, emptied "
-            "or replaced. The run goes on without them; a backup may have them."
+            f"{path}: {missing_rows_text(index.missing_rows)}. The run goes on without them; a backup "
+            "may have them."
         )
         notices.count("degraded", f"missing rows of {path.name}", index.missing_rows)
 
@@ -249,7 +249,7 @@ class Copy:
         self._beside = beside(path)
         self._size = size
         self.target = -1
-        self._target_identity: Identity | None = None
+        self._target_identity: OpenFile | None = None
         self._source = os.dup(fd)
         self._source_identity = identity_of(self._source)
 

@@ -1,8 +1,9 @@
 """Whether a line file is where its writer left it, and as it left it; and what is done if not.
 
 People move, remove, cut and replace files that are being written, programs append to them or close
-the descriptor that they are written through, and set-aside parts get lost. What can be put back is put back, the rest is said and counted, and the
-index becomes that of what is there. The writer asks once a second or so, off the caller's thread.
+the descriptor that they are written through, and set-aside parts get lost. What can be put back is
+put back, the rest is said and counted, and the index becomes that of what is there. The writer asks
+once a second or so, off the caller's thread.
 """
 
 from __future__ import annotations
@@ -82,14 +83,14 @@ class PlaceWatch:
         """Take in what the writer has set aside; the lock is held."""
         self._parts.catch_up(self._writer.index, self._writer.file.start)
 
-    def hold(self) -> bool:
+    def reopen_if_closed(self) -> bool:
         """Open the file again if the program closed its descriptor; say whether it had.
 
         The lock is held. Where the file cannot be opened, the next write fails as any other does.
         """
         file = self._writer.file
         try:
-            file.hold()
+            file.reopen_if_closed()
             if file.reopening is not None:
                 self._account_for(file.reopening)
         except OSError as error:
@@ -108,7 +109,7 @@ class PlaceWatch:
         writer = self._writer
         missing = writer.index.size - writer.file.end()
         is_astray = missing > 0 and reopening.is_same
-        self._troubles.count_reopening(reopening.holder, missing if is_astray else 0)
+        self._troubles.count_reopening(reopening.stranger, missing if is_astray else 0)
         if missing and not is_astray:
             self._troubles.count_change(-missing)
         if missing or not reopening.is_same:
@@ -128,7 +129,7 @@ class PlaceWatch:
         try:
             with self._lock:
                 if not writer.is_flushing_or_closed:
-                    self.hold()
+                    self.reopen_if_closed()
                 copy = writer.file.begin_copy(writer.index.size)
             if copy is not None:
                 copy.fill()  # without the lock: 300 MB take 0.2 s

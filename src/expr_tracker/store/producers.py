@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
+    from expr_tracker.store.files import LineKind
+
 __all__ = [
-    "Kind",
     "Producer",
     "RankChoice",
     "StreamChoice",
     "existing_run",
     "keys_of",
+    "labels_listed",
     "producers_of",
 ]
 
-#: Which line file of a producer is meant.
-Kind = Literal["metrics", "spans"]
 #: ``None`` is the default producer, ``"*"`` all of them.
 StreamChoice = str | Sequence[str | None] | None
 #: ``None`` is the lowest rank of one stream and all ranks of several, ``"*"`` all of them.
@@ -65,7 +65,7 @@ def producers_of(
     stream: Any = None,
     rank: Any = None,
     *,
-    kinds: tuple[Kind, ...] = ("metrics",),
+    kinds: tuple[LineKind, ...] = ("metrics",),
 ) -> list[Producer]:
     """Return the producers that a question means; at least one.
 
@@ -104,9 +104,8 @@ def producers_of(
         found += keys
     if not found:
         what = _of_kind(kinds[0], f"rank {shown(rank)}")
-        raise RunNotFoundError(f"{path} has no {what}. It has: {_listed(available)}.")
-    files = [(RunFiles(path, key), key) for key in found]
-    return [Producer(f.metrics if kinds[0] == "metrics" else f.spans, key) for f, key in files]
+        raise RunNotFoundError(f"{path} has no {what}. It has: {labels_listed(available)}.")
+    return [Producer(RunFiles(path, key).lines_of(kinds[0]), key) for key in found]
 
 
 def existing_run(run: object) -> Path:
@@ -130,7 +129,7 @@ def existing_run(run: object) -> Path:
     raise RunNotFoundError(f"There is no run at {path}.{_near(path)}")
 
 
-def keys_of(directory: Path, *kinds: Kind) -> list[StreamKey]:
+def keys_of(directory: Path, *kinds: LineKind) -> list[StreamKey]:
     """Return the producers of a directory that have a file of one of the kinds, default first.
 
     A live file that is set aside counts by its parts.
@@ -173,21 +172,23 @@ def _rank_numbers(rank: Any) -> frozenset[int] | None:
     return frozenset(ranks)
 
 
-def _listed(available: list[StreamKey]) -> str:
-    """Return the streams by the names that a question and the command line give them."""
+def labels_listed(available: list[StreamKey]) -> str:
+    """Return the first of some producers by the names that people give them, and how many more."""
     labels = [key.label for key in available[:_NAMES_SHOWN]]
     more = len(available) - len(labels)
     return ", ".join(labels) + (f" and {more} more" if more > 0 else "")
 
 
-def _no_stream(path: Path, name: str | None, available: list[StreamKey], *, kind: Kind) -> str:
+def _no_stream(path: Path, name: str | None, available: list[StreamKey], *, kind: LineKind) -> str:
     known = [key.stream for key in available if key.stream is not None]
     near = difflib.get_close_matches(stream_label(name), known, n=1)
     hint = f" Did you mean stream={near[0]!r}?" if near else ""
-    return f"{path} has no {_of_kind(kind, _shown(name))}.{hint} It has: {_listed(available)}."
+    return (
+        f"{path} has no {_of_kind(kind, _shown(name))}.{hint} It has: {labels_listed(available)}."
+    )
 
 
-def _no_rank(path: Path, keys: list[StreamKey], rank: Any, *, kind: Kind) -> str:
+def _no_rank(path: Path, keys: list[StreamKey], rank: Any, *, kind: LineKind) -> str:
     ranks = ", ".join(str(key.rank) for key in keys)
     what = _of_kind(kind, f"rank {shown(rank)} of the {_shown(keys[0].stream)}")
     return f"{path} has no {what}. It has rank {ranks}."
@@ -197,9 +198,9 @@ def _shown(name: str | None) -> str:
     return "default producer" if name is None else f"stream {name!r}"
 
 
-def _of_kind(kind: Kind, what: str) -> str:
+def _of_kind(kind: LineKind, what: str) -> str:
     """Return how a message calls a producer's part: without a word more, metrics are meant."""
-    return what if kind == "metrics" else f"spans of {what}"
+    return what if kind == "metrics" else f"{kind} of {what}"
 
 
 def _near(path: Path) -> str:
@@ -213,7 +214,7 @@ def _near(path: Path) -> str:
         return f" Did you mean {parent / near[0]}?"
     keys = keys_of(parent, "metrics", "spans")
     if keys:
-        return f" {parent} is a run with the streams: {_listed(keys)}."
+        return f" {parent} is a run with the streams: {labels_listed(keys)}."
     folders = sorted(entry.name for entry in entries if entry.is_dir())
     if not folders:
         return f" There is no {path.name!r} in {_whole_path(parent)}."
@@ -228,18 +229,18 @@ def _whole_path(folder: Path) -> str:
         return "the working directory, which was removed"
 
 
-def _instead(path: Path, kind: Kind) -> str:
+def _instead(path: Path, kind: LineKind) -> str:
     """Say what a folder without files of the kind holds."""
     metrics = keys_of(path, "metrics")
     if kind == "spans" and metrics:
         return (
-            f" It has metrics of {_listed(metrics)}, but no span was recorded (init(spans=False), "
+            f" It has metrics of {labels_listed(metrics)}, but no span was recorded (init(spans=False), "
             "or no et.span in the program)."
         )
     return _runs_below(path, kind)
 
 
-def _runs_below(path: Path, kind: Kind) -> str:
+def _runs_below(path: Path, kind: LineKind) -> str:
     """Name the run directories below a folder that was taken for one."""
     for pattern in ("*", "*/*"):
         below = sorted(p for p in path.glob(pattern) if p.is_dir() and stream_keys(p, kind))

@@ -5,9 +5,9 @@ Its name and its first line say where the lines belong::
     expr-tracker-metrics.data.rank1-k3x9q2ab.jsonl
     {"_rescued": {"file": PATH, "attempt": N, "size": BYTES}}
 
-``file`` is the line file that did not take them, ``attempt`` the one that the first of them continues,
-``size`` what the file held by then. Behind that stand the lines as they would have been written. Older versions
-wrote no such first line: the name tells, or the lines do.
+``file`` is the line file that did not take them, ``attempt`` the one that the first of them
+continues, ``size`` what the file held by then. Behind that stand the lines as they would have been
+written. Older versions wrote no such first line: the name tells, or the lines do.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import shlex
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.store.files import StreamKey
+from expr_tracker.store.files import LineKind, StreamKey
 from expr_tracker.store.lines import decode_line, encode_exact_line
 from expr_tracker.store.markers import Beginning, End, is_marker, read_marker
 from expr_tracker.store.regular import read_regular
@@ -31,18 +31,15 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
 
 __all__ = [
-    "Kind",
     "RescueFile",
+    "is_rescue_name",
     "read_rescue_file",
     "rescue_command",
     "time_of",
     "write_rescue_file",
 ]
 
-#: What a line file holds, as its name begins.
-Kind = Literal["metrics", "spans", "console"]
-
-_KINDS: Final[tuple[Kind, ...]] = ("metrics", "spans", "console")
+_KINDS: Final[tuple[LineKind, ...]] = get_args(LineKind)
 _PREFIX: Final = "expr-tracker-"
 #: `tempfile` puts eight characters behind the last hyphen; streams may have hyphens themselves.
 _NAME: Final = re.compile(rf"{_PREFIX}(?P<stem>.+)-[^-]+\.jsonl")
@@ -119,7 +116,7 @@ class RescueFile:
     """The attempt that its first line continues, where that is said."""
     size: int | None = None
     """How much that file held by then, where that is said."""
-    kind: Kind | None = None
+    kind: LineKind | None = None
     """What its lines are, by its first line, its name or themselves; ``None``: no line is any."""
     key: StreamKey | None = None
     """Whose they are, by its first line or its name."""
@@ -133,11 +130,6 @@ class RescueFile:
     """The time of the last one."""
     damaged: list[int] = field(default_factory=list)
     """The 1-based numbers of the lines that are not whole, or of no such kind."""
-
-    @property
-    def rows(self) -> int:
-        """How many lines are no markers."""
-        return len(self.lines) - len(self.markers)
 
     def take(self, line: bytes, row: Row) -> bool:
         """Take in the next line; say whether it is of the file's kind."""
@@ -186,13 +178,18 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
+def is_rescue_name(name: str) -> bool:
+    """Say whether a file in the temporary folder is a rescue file by its name."""
+    return _named(_name_within(name)) != (None, None)
+
+
 def _name_within(name: str) -> str:
     """Return the name of the file that a rescue file is of, by its own; empty for a foreign one."""
     match = _NAME.fullmatch(name)
     return "" if match is None else match["stem"] + ".jsonl"
 
 
-def _named(name: str) -> tuple[Kind | None, StreamKey | None]:
+def _named(name: str) -> tuple[LineKind | None, StreamKey | None]:
     for kind in _KINDS:
         key = StreamKey.from_file(name, kind)
         if key is not None:
@@ -200,14 +197,14 @@ def _named(name: str) -> tuple[Kind | None, StreamKey | None]:
     return None, None
 
 
-def _kind_of(row: Row) -> Kind | None:
+def _kind_of(row: Row) -> LineKind | None:
     """Return what a line is; one that could be a span is one, though any name may be a metric's."""
     if {"depth", "track"} <= row.keys() and _is_of("spans", row):
         return "spans"
     return next((kind for kind in ("metrics", "console") if _is_of(kind, row)), None)
 
 
-def _is_of(kind: Kind, row: Row) -> bool:
+def _is_of(kind: LineKind, row: Row) -> bool:
     if kind == "metrics":
         return isinstance(row.get("_step"), int) or is_marker(row)
     if kind == "spans":

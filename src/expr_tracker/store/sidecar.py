@@ -10,7 +10,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.notices import logger
+from expr_tracker.notices import counted, logger
 from expr_tracker.store.checkpoints import extended
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.store.reader import LineFile
 
-__all__ = ["load_index", "parts_said", "save_index", "tail_checksum", "warn_of_lost_parts"]
+__all__ = [
+    "load_index",
+    "missing_rows_text",
+    "parts_said",
+    "save_index",
+    "tail_checksum",
+    "warn_of_lost_parts",
+]
 
 _TAIL_BYTES: Final = 64
 #: A scan of so many bytes takes 20 ms: who polls a file without a fresh sidecar pays it once.
@@ -36,6 +43,14 @@ _recent: dict[Path, tuple[StreamIndex, int]] = {}
 def tail_checksum(file: LineFile, size: int) -> int:
     """Return the CRC-32 of the last bytes before ``size``: it tells one file from another."""
     return zlib.crc32(file.read(max(0, size - _TAIL_BYTES), size))
+
+
+def missing_rows_text(count: int) -> str:
+    """Return what a message says of rows that a sidecar counted and its file has no longer."""
+    verb = "is" if count == 1 else "are"
+    return (
+        f"{counted(count, 'row')} that the file had {verb} gone: it was cut, emptied or replaced"
+    )
 
 
 def load_index(file: LineFile, *, has_torn: bool = False) -> StreamIndex:

@@ -156,11 +156,11 @@ class Troubles:
         )
         self._notices.count("degraded", f"changes of {self._path.name} by other programs")
 
-    def count_reopening(self, holder: str | None, missing: int) -> None:
+    def count_reopening(self, stranger: str | None, missing: int) -> None:
         """Count that the program had closed the descriptor that the file is written through.
 
         Args:
-            holder: what has its number now.
+            stranger: the file that has its number now.
             missing: bytes that were written to whoever had the number.
         """
         self._notices.count("degraded", f"descriptors of {self._path.name} that were closed")
@@ -171,8 +171,8 @@ class Troubles:
             "the run goes on. Further times are only counted.",
         )
         if missing:
-            whose = "whatever had its number then" if holder is None else holder
-            which = "" if holder is None else ", which has its number now"
+            whose = "whatever had its number then" if stranger is None else stranger
+            which = "" if stranger is None else ", which has its number now"
             self._notices.say(
                 f"{self._path} lacks {counted(missing, 'byte')}: they were written into {whose}"
                 f"{which}, and are out of place there too."
@@ -188,9 +188,8 @@ class Troubles:
         what = "rows" if self._subject == "rows" else "lines"
         if self._subject == "rows":
             number = counted_in.rows - found.rows
-        elif (
-            self._subject == "spans"
-        ):  # a line when it is written, a row with a step when it is read
+        # A line when it is written, a row with a step when it is read.
+        elif self._subject == "spans":
             number = counted_in.lines - found.lines
         else:
             what, number = "pieces", 1  # nobody counts the lines

@@ -18,7 +18,7 @@ Invariants:
 - While ``_flusher`` names a thread, that thread writes ``_batch``, maybe outside of the lock: nobody
   else writes the file or judges the batch by the file's size.
 - The file is opened with ``O_APPEND``, and only while the stream's lock is held.
-- The program may close the descriptor, and another file get its number. `hold` finds that out: before
+- The program may close the descriptor, and another file get its number. `reopen_if_closed` finds that out: before
   every judgement by the file's size, every flush and the end of the run, and once in a while from
   `check_place`. A single row is written without asking.
 """
@@ -254,7 +254,7 @@ class LineWriter:
             self._troubles.count_late()
             self._intent = None
             return
-        is_reopened = self.hold()
+        is_reopened = self.reopen_if_closed()
         self.settle()
         if self._settled is not item:
             self._queue(item)
@@ -277,9 +277,9 @@ class LineWriter:
             self._failure = None
         self._direct = not self._pace.buffers
 
-    def hold(self) -> bool:
+    def reopen_if_closed(self) -> bool:
         """Open the file again if the program closed its descriptor; say whether it had."""
-        return self._place.hold()
+        return self._place.reopen_if_closed()
 
     def settle(self) -> None:
         """Account for a write that an exception or an error left unfinished."""
@@ -287,7 +287,7 @@ class LineWriter:
             self.file.settle_rotation(self.index.size)
         if self._intent is None and (self._batch is None or self._flusher is not None):
             return
-        self.hold()
+        self.reopen_if_closed()
         try:
             end = self.file.end()
         except OSError as error:
@@ -358,7 +358,7 @@ class LineWriter:
                     with self._lock:
                         if self._is_closed:
                             return not self._backlog.items
-                        self.hold()
+                        self.reopen_if_closed()
                         self.settle()
                         if not self._backlog.items:
                             self._recovered()
@@ -409,7 +409,7 @@ class LineWriter:
 
     def _begin_batch(self) -> bytes:
         if self._failure is not None:
-            self.hold()
+            self.reopen_if_closed()
         room = _BATCH_BYTES_MAX
         if self.file.limit is not None:
             end = self.index.size
@@ -427,7 +427,7 @@ class LineWriter:
         """Account for a batch whose write has come back, the lock held."""
         self._flusher = None
         if error is not None:
-            is_reopened = self.hold()
+            is_reopened = self.reopen_if_closed()
             self.settle()
             if not is_reopened:
                 self._fail(error)

@@ -371,7 +371,7 @@ class Mute:
 def test_a_key_or_value_that_cannot_be_shown_still_has_a_type() -> None:
     name = "<unrepresentable Mute>"
     assert config_from({Mute(): 1, "x": Mute()}, Warnings()) == {name: 1, "x": name}
-    with pytest.raises(OptionError, match=r"config='\?' \(Mute\)"):
+    with pytest.raises(OptionError, match=r"config='<unrepresentable Mute>' \(Mute\)"):
         config_from(Mute())
 
 

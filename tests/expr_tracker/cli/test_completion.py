@@ -146,6 +146,9 @@ def test_rescue_files_are_offered_where_the_temporary_folder_has_any(tmp_path: P
     saved = tmp_path / "expr-tracker-metrics-k3x9q2ab.jsonl"
     saved.write_bytes(b"")
     (tmp_path / "other.jsonl").write_bytes(b"")
+    (
+        tmp_path / "expr-tracker-x1y2z3a4"
+    ).mkdir()  # where an export to standard output is written first
     assert asked("") == asked(str(tmp_path)) == [str(saved)]
     assert asked("other") == ["file:"]
 

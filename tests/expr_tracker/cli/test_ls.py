@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expr_tracker.cli import ls, main
+from expr_tracker.cli import main
 from expr_tracker.store.documents import write_document, write_once
 from expr_tracker.store.lines import encode_line
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def et(*arguments: object) -> Result:
@@ -93,26 +92,24 @@ def test_runs_are_sorted_and_chosen(root: Path, arguments: list[str], expected: 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text())
 
 
-@given(st.lists(VALUES, max_size=6))
+@settings(deadline=None, max_examples=30)  # each makes several runs
+@given(st.lists(VALUES, min_size=1, max_size=6))
 def test_whatever_the_values_are_none_is_lost_and_those_without_one_come_last(
     values: list[Any],
 ) -> None:
-    column = ls._Column("x", "config", "x")
-    listed: Any = [ls._Listed(None, {"x": value}) for value in values]  # type: ignore[arg-type]
-    forward = ls._sorted(listed, column, is_reversed=False)
-    backward = ls._sorted(listed, column, is_reversed=True)
-    missing = [
-        run for run in listed if run.config["x"] is None or run.config["x"] != run.config["x"]
-    ]
-    for order in (forward, backward):
-        assert sorted(map(id, order)) == sorted(map(id, listed))
-        assert list(map(id, order[len(listed) - len(missing) :])) == list(map(id, missing))
-    numbers = [
-        run.config["x"]
-        for run in forward
-        if isinstance(run.config["x"], (int, float)) and run not in missing
-    ]
-    assert numbers == sorted(numbers)
+    settled = dict(zip("abcdef", values, strict=False))
+    missing = [name for name, value in settled.items() if repr(value) in {"None", "nan"}]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, value in settled.items():
+            make(Path(folder), name, config={"x": value})
+        for reverse in ([], ["--reverse"]):
+            result = et(folder, "--config", "x", "--sort", "x", *reverse, "--format", "json")
+            order = [run["name"] for run in json.loads(result.stdout)]
+            assert sorted(order) == sorted(settled)
+            assert order[len(order) - len(missing) :] == missing
+            found = [settled[name] for name in order if name not in missing]
+            numbers = [value for value in found if isinstance(value, (int, float))]
+            assert numbers == sorted(numbers, reverse=bool(reverse))
 
 
 def test_a_metric_that_only_the_order_names_is_shown_too(root: Path) -> None:

@@ -62,10 +62,13 @@ def test_damaged_lines_are_numbered_and_end_with_1(run: Path, saved: Path) -> No
 
 
 def test_a_part_that_is_there_already_is_counted(run: Path, saved: Path) -> None:
-    with (run / "metrics.jsonl").open("ab") as file:
-        file.write(ROWS[1])
-    assert f"2 lines of {saved} were there already" not in et(saved, run, "--dry-run").output
-    assert f"1 line of {saved} were there already" in et(saved, run).output
+    assert "already" not in et(saved, run, "--dry-run").output
+    for row, count in ((ROWS[1], "1 line"), (ROWS[2], "2 lines")):
+        with (run / "metrics.jsonl").open("ab") as file:
+            file.write(row)
+        lines = et(saved, run, "--dry-run").output.splitlines()
+        assert lines[1:] == [f"{saved}: {count} already there"]
+    assert f"{saved}: 2 lines already there" in et(saved, run).output.splitlines()
 
 
 def test_what_is_refused_is_one_line_and_exit_code_2(

@@ -74,7 +74,7 @@ def test_verify_counts_them_also_after_a_resume_which_warns(
     assert verify(path.parent).streams[0].missing_rows == gone
     with caplog.at_level(logging.WARNING):
         et.init(project="p", name="r", dir=path.parents[2], capture=False)
-    assert f"has {gone} rows less than it had" in caplog.text
+    assert f"{gone} rows that the file had are gone" in caplog.text
     assert et.info()["loss"]["degraded"] == {"missing rows of metrics.jsonl": gone}
     et.log({"loss": 7.0})
     et.finish(quiet=True)
@@ -102,7 +102,7 @@ def test_a_torn_last_line_is_told_of_once(path: Path, caplog: pytest.LogCaptureF
     assert (report.torn_bytes > 0, report.missing_rows) == (True, 0)
     et.init(project="p", name="r", dir=path.parents[2], capture=False)
     et.finish(quiet=True)
-    assert "less than it had" not in caplog.text
+    assert "that the file had" not in caplog.text
     assert verify(path.parent).problems == []
 
 
@@ -132,4 +132,7 @@ def test_zeros_where_lines_were_are_told_of_by_every_reader(
             found: Any = read_history(path.parent, -1, output_type=kind)
         assert len(found) == ROWS - 50
         assert f"{len(gone)} zero bytes stood where lines were" in caplog.text
-    assert any(f"{len(gone)} zero bytes" in text for text in verify(path.parent).problems)
+    problems = verify(path.parent).problems
+    assert any(
+        f"{len(gone)} zero bytes where lines were, in front of line" in text for text in problems
+    )

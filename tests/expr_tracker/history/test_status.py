@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.history import status_of
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import find_runs, overview_of, overviews
@@ -137,6 +138,21 @@ def test_a_run_that_cannot_be_read_is_listed_as_such_beside_the_others(
         path.unlink()
     (tmp_path / "p" / "gone").rmdir()
     assert [overview.name for overview in found] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("root", "error", "text"),
+    [
+        ("", QueryError, "^root='': expected the folder that holds the runs"),
+        (5, QueryError, r"^root=5 \(int\)"),
+        ("missing", RunNotFoundError, "^missing is no directory"),
+    ],
+)
+def test_a_root_that_is_no_folder_is_refused_by_the_call(
+    root: Any, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        overviews(root)
 
 
 def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(

@@ -116,7 +116,7 @@ def test_a_dry_run_says_the_same_and_changes_no_byte(cut_run: Callable[..., CutR
     part_lines=st.sampled_from([None, 100]),
     is_old=st.booleans(),
 )
-def test_the_file_becomes_what_it_were_on_a_disk_with_room(
+def test_the_file_becomes_what_it_had_been_on_a_disk_with_room(
     cut_run_at: type[CutRun],
     earlier: int,
     kept: int,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from expr_tracker.errors import NameRefusedError, RescueError, RunNotFoundError
+from expr_tracker.errors import NameRefusedError, QueryError, RescueError, RunNotFoundError
 from expr_tracker.rescue import put_back
 from expr_tracker.store.files import StreamKey
 from expr_tracker.store.lines import encode_line
@@ -60,6 +60,32 @@ def test_what_is_missing_or_no_file_is_refused(
         put_back(saved, tmp_path / "p" / "nothing")
     with pytest.raises(RescueError, match="is no run of these rows"):
         put_back(saved, tmp_path)
+
+
+@pytest.mark.parametrize("path", ["", 5, None, b"saved.jsonl", "a\0b"])
+def test_what_can_be_no_path_is_refused_by_the_name_of_its_argument(
+    cut_run: Callable[..., CutRun], path: Any
+) -> None:
+    run = cut_run()
+    saved = run.rescue(cut(run))
+    with pytest.raises(RescueError, match=r"^file="):
+        put_back(path, run.directory)
+    with pytest.raises(QueryError, match=r"^run="):
+        put_back(saved, path)
+
+
+@pytest.mark.parametrize("rank", ["x", "0", -1, 1.0, True])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_rank_that_is_no_whole_number_from_0_is_refused(
+    cut_run: Callable[..., CutRun], rank: Any, *, is_named: bool
+) -> None:
+    run = cut_run()
+    lost = cut(run)
+    saved = run.rescue(lost) if is_named else run.old_rescue(lost)
+    before = run.snapshot()
+    with pytest.raises(QueryError, match=rf"^rank={rank!r}: expected a whole number from 0"):
+        put_back(saved, run.directory, stream="default", rank=rank)
+    assert run.snapshot() == before
 
 
 def test_rows_of_another_stream_or_rank_are_refused(cut_run: Callable[..., CutRun]) -> None:
