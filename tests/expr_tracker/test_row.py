@@ -270,7 +270,6 @@ DEGRADED: list[tuple[object, str]] = [
     (Decimal("sNaN"), "Decimal('sNaN')"),
     (_cyclic(), "[[...]]"),
     (_deep(70), "[["),
-    # From 3.12 on, the repr of nested lists takes no Python frames.
     (_deep(5_000), "[[" if sys.version_info >= (3, 12) else "<unrepresentable list>"),
     (Broken(), "<unrepresentable Broken>"),
     (10**5_000, "an int of 16610 bits"),

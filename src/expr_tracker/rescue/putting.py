@@ -266,7 +266,7 @@ class _Rewriting:
             empty = StreamIndex(
                 parts=self._index.parts,
                 live_size=_size(self._path),
-                missing_rows=known.missing_rows,
+                missing_rows=self._index.missing_rows,
                 changed_lines=changed,
                 checkpoints=[
                     each

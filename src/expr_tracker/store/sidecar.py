@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from expr_tracker.store.reader import LineFile
 
 __all__ = [
+    "Sidecar",
     "load_index",
+    "missing_rows",
     "missing_rows_text",
     "parts_said",
+    "read_sidecar",
     "save_index",
     "tail_checksum",
     "warn_of_lost_parts",
