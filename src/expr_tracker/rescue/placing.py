@@ -14,7 +14,7 @@ from expr_tracker.errors import RescueError
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.markers import Beginning, End, begin_marker
 from expr_tracker.store.rescue_file import time_of
-from expr_tracker.store.sidecar import load_index
+from expr_tracker.store.sidecar import load_index, read_sidecar
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -107,7 +107,7 @@ def _by_time(rescued: RescueFile, file: LineFile) -> int:
 
 def _in_attempts(rescued: RescueFile, file: LineFile, *, behind: int, count: int) -> Placement:
     """Return where rows belong; ``count`` of them stand in front of offset ``behind``."""
-    attempts = load_index(file).attempts
+    attempts = load_index(file, read_sidecar(file.path)).attempts
     number = _first_attempt(rescued, attempts)
     ends = {attempt.offset for attempt in attempts[1:]} | {file.size}
     if count and behind in ends:
