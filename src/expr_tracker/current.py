@@ -146,11 +146,11 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         OptionError: an option's value breaks its rule.
         OSError: the directory cannot be written.
     """
-    with own_run.opening() as keep:
+    with own_run.opening():
         with loading.gate():
             from expr_tracker.run.setup import open_run  # noqa: PLC0415 - only who logs pays
 
-        run = open_run(
+        own_run.run = run = open_run(
             project,
             name,
             root=dir,
@@ -167,7 +167,6 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
             else {"print_to_screen": print_to_screen, **kwargs},
             dropped_before=own_run.discarded_calls(),
         )
-        keep(run)
     return run
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from expr_tracker.errors import NoRunError, RunActiveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from expr_tracker.run import Run
 
@@ -48,13 +48,16 @@ _has_warned = False
 
 
 @contextlib.contextmanager
-def opening() -> Iterator[Callable[[Run], None]]:
-    """Give what takes the new run, which is opened within; no other is opened meanwhile.
+def opening() -> Iterator[None]:
+    """Let the new run be opened within; no other is opened meanwhile.
+
+    The caller sets `run` itself, by an assignment: into a call an exception from a signal handler
+    could fall, and the run would be open with nobody to end it.
 
     Raises:
         RunActiveError: this process has an open run, or is just opening one.
     """
-    global _is_opening  # noqa: PLW0603 - the one process-wide name
+    global _is_opening, is_discarded, _dropped_in_child  # noqa: PLW0603 - the one process-wide name
     with _lock:
         if run is not None and not run.is_finished:
             raise RunActiveError(
@@ -68,16 +71,11 @@ def opening() -> Iterator[Callable[[Run], None]]:
             )
         _is_opening = True
         try:
-            yield _take
+            yield
+            is_discarded = False
+            _dropped_in_child = 0
         finally:
             _is_opening = False
-
-
-def _take(opened: Run) -> None:
-    global run, is_discarded, _dropped_in_child  # noqa: PLW0603 - the one process-wide name
-    run = opened
-    is_discarded = False
-    _dropped_in_child = 0
 
 
 def let_go(finished: Run) -> None:

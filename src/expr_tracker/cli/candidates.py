@@ -136,7 +136,7 @@ def rescue_files(ctx: click.Context, word: str) -> Iterable[str] | None:
     del ctx
     import tempfile
 
-    from expr_tracker.store.rescue_file import is_rescue_name
+    from expr_tracker.rescue import is_rescue_name
 
     names: list[str] = []
     with os.scandir(tempfile.gettempdir()) as entries:

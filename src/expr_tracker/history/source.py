@@ -27,7 +27,7 @@ from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import is_marker
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index, missing_rows_text
+from expr_tracker.store.sidecar import Sidecar, load_index, missing_rows_text, read_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +54,7 @@ class Source:
         index: the zone map; it covers everything up to ``size``.
         open_row: the uncommitted row, or ``None``.
         damage: what was met of it.
+        sidecar: what it said before the file was opened.
         was_live: whether the lock of a stream that another process may write was held before the
             file was opened: a writer that ends in between is running still, not lost.
     """
@@ -72,6 +73,7 @@ class Source:
         self.index = index
         self.open_row = open_row
         self.was_live = False
+        self.sidecar = Sidecar()
         self._pending = pending
         self._pending_start = index.size - len(pending)
         self.damage = Damage()
@@ -89,13 +91,15 @@ class Source:
         files = producer.files
         # Asked before the file is opened as well: a writer that ends in between left no tail torn.
         was_live = is_locked(files.lock)
+        # Before the file too: a writer goes on meanwhile, and the sidecar must not know more.
+        sidecar = read_sidecar(producer.path)
         try:
             file = LineFile(producer.path)
         except FileNotFoundError as error:
             raise RunNotFoundError(str(error)) from None
         try:
-            index = load_index(file)
-            source = cls(producer.path, file, index)
+            source = cls(producer.path, file, load_index(file, sidecar))
+            source.sidecar = sidecar
             source.was_live = was_live
             is_free = not was_live and not is_locked(files.lock)
             if producer.path == files.metrics and is_free:

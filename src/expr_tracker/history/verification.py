@@ -19,14 +19,13 @@ from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
-from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
-from expr_tracker.store.checkpoints import first_change
+from expr_tracker.store.checkpoints import changed_lines
 from expr_tracker.store.documents import read_document
-from expr_tracker.store.files import StreamKey, sidecar_of
+from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_canonical_line
-from expr_tracker.store.sidecar import missing_rows_text, tail_checksum
+from expr_tracker.store.sidecar import missing_rows_text
 
 if TYPE_CHECKING:
     import os
@@ -95,6 +94,8 @@ class StreamReport:
     has_open_row: bool = False
     """Whether an open row of a dead process was read from its journal."""
     sidecar: Sidecar = "missing"
+    is_sidecar_whole: bool = False
+    """Whether it could be read at all."""
     parts_lost: list[LostPart] = field(default_factory=list)
     """Set-aside parts that are missing or cut."""
     media: int = 0
@@ -106,6 +107,20 @@ class StreamReport:
     def label(self) -> str:
         """How messages name it."""
         return StreamKey(self.stream, self.rank).label
+
+    @property
+    def _tells_damage(self) -> bool:
+        """Whether something else says why the sidecar and the file differ."""
+        return bool(
+            self.missing_rows
+            or self.changed_lines
+            or self.unreadable
+            or self.joined
+            or self.foreign
+            or self.zero_bytes
+            or self.torn_bytes
+            or any(lost.part for lost in self.parts_lost)
+        )
 
     @property
     def problems(self) -> list[str]:
@@ -137,9 +152,7 @@ class StreamReport:
             )
         if self.torn_bytes:
             found.append(f"a torn last line of {counted(self.torn_bytes, 'byte')}")
-        # Rows that it counts, or a part that it names, are all that is wrong with it.
-        is_told = self.missing_rows or any(lost.part for lost in self.parts_lost)
-        if self.sidecar == "wrong" and not is_told:
+        if self.sidecar == "wrong" and not (self.is_sidecar_whole and self._tells_damage):
             found.append(
                 "the sidecar does not belong to this file (it is rebuilt when it is read)"
             )
@@ -208,6 +221,7 @@ def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
         report.torn_bytes = source.torn_bytes
         report.has_open_row = source.open_row is not None
         report.sidecar = _sidecar(source, report)
+        report.is_sidecar_whole = source.sidecar.index is not None
         report.parts_lost = source.lost()
         report.missing_rows = source.index.missing_rows
         if not report.parts_lost:
@@ -216,22 +230,11 @@ def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
 
 
 def _changed_lines(source: Source) -> tuple[int, int] | None:
-    """Return the first and the last of the lines among which the first changed byte is."""
-    file, document = source.file, read_document(sidecar_of(source.path))
-    if file is None or document is None:
+    """Return the first and the last of the lines among which the first changed byte is, or was."""
+    known = source.sidecar.index
+    if known is None or source.file is None:
         return None
-    try:
-        checkpoints = StreamIndex.from_document(document).checkpoints
-    except ValueError as error:
-        if is_from_signal(error):
-            raise
-        return None
-    # What is behind the end is missing, and told of as that.
-    within = [each for each in checkpoints if each[0] <= file.size]
-    found = first_change(within, file)  # quick, beside decoding
-    if found is None:
-        return None
-    return source.line_number(found[0]), source.line_number(found[1] - 1)
+    return changed_lines(known.checkpoints, source.file) or known.changed_lines
 
 
 def _count(source: Source, report: StreamReport, progress: Progress) -> list[Attempt]:
@@ -302,29 +305,20 @@ def _hash(source: Source, report: StreamReport, progress: Progress) -> None:
     report.sha256 = digest.hexdigest()
 
 
-def _sidecar(source: Source, report: StreamReport) -> Sidecar:  # noqa: PLR0911 - one a finding
-    path = sidecar_of(source.path)
-    if not path.exists():
+def _sidecar(source: Source, report: StreamReport) -> Sidecar:
+    said, file = source.sidecar, source.file
+    known = said.index
+    if not said.exists:
         return "missing"
-    document = read_document(path)
-    file = source.file
-    if document is None or file is None:
+    if known is None or file is None or not said.fits(file):
         return "wrong"
-    try:
-        index = StreamIndex.from_document(document)
-    except ValueError as error:
-        if is_from_signal(error):
-            raise
-        return "wrong"
-    if index.size > file.size or document.get("tail") != tail_checksum(file, index.size):
-        return "wrong"
-    if index.size < file.size:
+    if known.size < file.size:
         return "behind"
     if report.unreadable or report.joined or report.foreign or report.zero_bytes:
         return "consistent"  # it may count what was sound when it was written
     fresh = StreamIndex()
     fresh.scan(file)
-    same = (index.lines, index.rows, index.max_step, index.unreadable, len(index.attempts))
+    same = (known.lines, known.rows, known.max_step, known.unreadable, len(known.attempts))
     expected = (fresh.lines, fresh.rows, fresh.max_step, fresh.unreadable, len(fresh.attempts))
     return "consistent" if same == expected else "wrong"
 

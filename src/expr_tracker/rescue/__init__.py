@@ -12,5 +12,6 @@ The rescue file itself is `expr_tracker.store.rescue_file`.
 from __future__ import annotations
 
 from expr_tracker.rescue.putting import RescueReport, put_back
+from expr_tracker.store.rescue_file import is_rescue_name
 
-__all__ = ["RescueReport", "put_back"]
+__all__ = ["RescueReport", "is_rescue_name", "put_back"]

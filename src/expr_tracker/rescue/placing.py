@@ -26,7 +26,7 @@ from expr_tracker.store.markers import (
     renumbered,
 )
 from expr_tracker.store.rescue_file import time_of
-from expr_tracker.store.sidecar import load_index
+from expr_tracker.store.sidecar import load_index, read_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -210,7 +210,7 @@ def _attempts_of(file: LineFile) -> tuple[list[Attempt], bool]:
 
     One without a marker began with its first row.
     """
-    attempts = load_index(file).attempts
+    attempts = load_index(file, read_sidecar(file.path)).attempts
     if len(attempts) > 1 and attempts[1].offset == 0:
         return attempts[1:], True
     return [replace(attempts[0], time=_first_time(file)), *attempts[1:]], False

@@ -18,6 +18,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import Notices, counted, logger
 from expr_tracker.rescue.placing import Placement, place, with_numbers
 from expr_tracker.rescue.target import Target, target_of
+from expr_tracker.store.checkpoints import changed_lines
 from expr_tracker.store.documents import NO_ROOM, read_document, replacing
 from expr_tracker.store.files import parts_of, sidecar_of
 from expr_tracker.store.index import StreamIndex
@@ -29,7 +30,7 @@ from expr_tracker.store.paths import path_given
 from expr_tracker.store.place import open_for_append, prepare
 from expr_tracker.store.reader import LineFile, part_paths
 from expr_tracker.store.rescue_file import read_rescue_file
-from expr_tracker.store.sidecar import save_index
+from expr_tracker.store.sidecar import read_sidecar, save_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -277,15 +278,28 @@ class _Rewriting:
         _sync(content.parent)
 
     def _withdraw_sidecar(self) -> None:
-        """Let the sidecar cover nothing; what it knows of parts stays.
+        """Let the sidecar cover nothing; what it knows of parts and of damage stays.
 
         What it says of lines would be wrong the moment that the new file is in its place.
         """
         said = read_document(sidecar_of(self._path))
         if said is None:
             return
-        empty = StreamIndex(parts=self._index.parts, live_size=_size(self._path))
+        known = read_sidecar(self._path).index or StreamIndex()
         with LineFile(self._path) as file:
+            # Asked now: behind the rows that come in, every byte moves.
+            changed = changed_lines(known.checkpoints, file) or known.changed_lines
+            empty = StreamIndex(
+                parts=self._index.parts,
+                live_size=_size(self._path),
+                missing_rows=self._index.missing_rows,
+                changed_lines=changed,
+                checkpoints=[
+                    each
+                    for each in known.checkpoints
+                    if changed is None and each[0] <= self._placement.position
+                ],
+            )
             save_index(empty, file, _run_in(said))
 
     def _write_sidecar(self) -> None:

@@ -397,7 +397,7 @@ class Span:
         """Hand the finished span to a run; False if that one has finished too."""
         try:
             if target is not self._target_at_start:  # begun before this run was opened
-                self._offset = target.clock.wall() - self._clock.monotonic_ns() / 1e9
+                self._offset = _offset_between(self._clock, target.clock)
             return record(target, self, self._offset + self._started_ns / 1e9)
         except BaseException as error:
             target.count_dropped("spans")
@@ -413,6 +413,15 @@ class Span:
                 "finished",
                 f"The span {self.path!r} ended after its run had finished: it is dropped.",
             )
+
+
+def _offset_between(own: Clock, other: Clock) -> float:
+    """Return what the other clock's wall time is ahead of our monotonic time."""
+    if own.monotonic_ns == other.monotonic_ns:
+        return (
+            other.offset
+        )  # exact: two reads would be apart by however long we are stopped between
+    return other.wall() - own.monotonic_ns() / 1e9
 
 
 def _error_name(error: BaseException | type[BaseException] | str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.store.reader import LineFile
 
-__all__ = ["Checkpoints", "extended", "first_change"]
+__all__ = ["Checkpoints", "changed_lines", "extended", "first_change"]
 
 #: Offset, and CRC-32 of the bytes before it; in the order of the file.
 Checkpoints: TypeAlias = "list[tuple[int, int]]"
@@ -37,7 +37,10 @@ def extended(known: Sequence[tuple[int, int]], file: LineFile, size: int) -> Che
     """
     found = list(known)
     if found and found[-1][0] % _SPACING_BYTES:
-        del found[-1]  # it stood at the end of the file as it was
+        # It stood at the end of the file as it was, and goes unless it tells a change.
+        at, checksum = found[-2] if len(found) > 1 else (0, 0)
+        if zlib.crc32(file.read(at, found[-1][0]), checksum) == found[-1][1]:
+            del found[-1]
     at, checksum = found[-1] if found else (0, 0)
     while at < size:
         piece = file.read(at, min(size, at - at % _SPACING_BYTES + _PIECE_BYTES))
@@ -79,3 +82,22 @@ def first_change(checkpoints: Sequence[tuple[int, int]], file: LineFile) -> tupl
         if checksum != expected:
             return begun, offset
     return None
+
+
+def changed_lines(
+    checkpoints: Sequence[tuple[int, int]], file: LineFile
+) -> tuple[int, int] | None:
+    """Return the numbers (1-based) of the lines that `first_change` begins and ends in."""
+    # What is behind the end is missing, and told of as that.
+    found = first_change([each for each in checkpoints if each[0] <= file.size], file)
+    if found is None:
+        return None
+    first = _line_ends(file, 0, found[0]) + 1
+    return first, first + _line_ends(file, found[0], found[1] - 1)
+
+
+def _line_ends(file: LineFile, start: int, stop: int) -> int:
+    return sum(
+        file.read(at, min(stop, at + _PIECE_BYTES)).count(b"\n")
+        for at in range(start, stop, _PIECE_BYTES)
+    )

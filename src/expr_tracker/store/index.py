@@ -19,12 +19,14 @@ Sidecar, schema 5::
      "parts": [[NUMBER, BYTES, COVERED_BYTES, LINES, ROWS, LOWEST_STEP, HIGHEST_STEP], ...],
      "live_size": BYTES_OF_THE_LIVE_FILE,
      "checkpoints": [[OFFSET, CRC32_OF_THE_BYTES_BEFORE], ...], "missing_rows": N,
+     "changed_lines": [FIRST, LAST] | null,
      "check": CRC32_OF_THE_MEMBERS_ABOVE, "run": {...}}
 
 ``parts`` are the set-aside parts (`expr_tracker.store.parts`), those included that were missing
 when it was written; a reader reports which of them are gone. It may be older than the newest part.
-``missing_rows`` are rows that an earlier sidecar covered and the file has no longer. Both it and
-``checkpoints`` (`expr_tracker.store.checkpoints`) may be absent.
+``missing_rows`` are rows that an earlier sidecar covered and the file has no longer, ``changed_lines``
+those among which bytes were found changed before the file was rewritten. They and ``checkpoints``
+(`expr_tracker.store.checkpoints`) may be absent.
 """
 
 from __future__ import annotations
@@ -152,8 +154,11 @@ class StreamIndex:
     """Bytes of the live file that the sidecar covered."""
     checkpoints: list[tuple[int, int]] = field(default_factory=list, compare=False)
     """Offsets, and the CRC-32 of all bytes before each, as they were written."""
-    missing_rows: int = 0
+    missing_rows: int = field(default=0, compare=False)
     """Rows that were in the file once and are no longer, beside those of lost parts."""
+    changed_lines: tuple[int, int] | None = field(default=None, compare=False)
+    """The first and the last of lines (1-based, as they were then) among which bytes had changed when
+    the file was rewritten."""
     block_lines: int = BLOCK_LINES
     """Lines of one block; doubled when neighbours are joined."""
     _blocks: list[tuple[int, int, int, int]] = field(default_factory=list)
@@ -408,6 +413,7 @@ class StreamIndex:
             "live_size": self.live_size,
             "checkpoints": [list(one) for one in self.checkpoints],
             "missing_rows": self.missing_rows,
+            "changed_lines": self.changed_lines,
         }
         return {**document, "check": _checksum(document), "run": run}
 
@@ -442,6 +448,7 @@ class StreamIndex:
                     for offset, checksum in document.get("checkpoints", [])
                 ],
                 missing_rows=_count(document.get("missing_rows", 0)),
+                changed_lines=_lines(document.get("changed_lines")),
             )
             index._blocks = [
                 (_whole(low), _count(first), _count(start), _whole(high))
@@ -493,6 +500,13 @@ def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is no whole number")
     return value
+
+
+def _lines(value: Any) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    first, last = value
+    return _count(first), _count(last)
 
 
 def _step(value: Any) -> int | None:

@@ -72,6 +72,7 @@ class StreamLock:
             identity = identity_of(fd)
             self._lock(fd, label, advice)
         except BaseException:
+            _unlock(fd)
             os.close(fd)
             raise
         self._fd, self._identity = fd, identity
@@ -139,10 +140,7 @@ class StreamLock:
         fd = self._fd
         if fd is not None:
             if is_own(fd, self._identity):
-                # Not by closing alone: a child that was forked and has not yet begun its program
-                # shares the lock, and would keep it for a moment.
-                with suppress_own(OSError):
-                    fcntl.flock(fd, fcntl.LOCK_UN)
+                _unlock(fd)
             self._let_go()
 
     def _let_go(self) -> None:
@@ -181,9 +179,7 @@ def beginning_in(directory: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            # Not by closing alone: a process forked meanwhile shares the lock and would keep it.
-            with suppress_own(OSError):
-                fcntl.flock(fd, fcntl.LOCK_UN)
+            _unlock(fd)
     finally:
         os.close(fd)
 
@@ -225,6 +221,15 @@ def refuse_if_locked(path: Path, label: str, advice: str) -> None:
     """
     if is_locked(path):
         raise StreamInUseError(_in_use(label, read_document(path) or {}, advice))
+
+
+def _unlock(fd: int) -> None:
+    """Give up the lock of an open file, as closing it does not where another process shares it.
+
+    A process that was forked meanwhile does, until it ends or begins its own program.
+    """
+    with suppress_own(OSError):
+        fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 def _is_held_by_readers(fd: int) -> bool:

@@ -25,7 +25,7 @@ from expr_tracker.store.parts import (
     parts_as_found,
 )
 from expr_tracker.store.reader import LineFile, part_paths
-from expr_tracker.store.sidecar import load_index, missing_rows_text
+from expr_tracker.store.sidecar import Sidecar, load_index, missing_rows_text, read_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamI
         OSError: it cannot be read or repaired.
     """
     _adopt_following_parts(path)
-    index_of = _index_of if is_indexed else _size_of
+    said = read_sidecar(path)
     try:
         file = LineFile(path)
     except FileNotFoundError:
@@ -91,9 +91,9 @@ def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamI
             _repair_tail(path, file.size - file.live_start, tail, notices=notices)
             if decode_line(tail) is not None:
                 with LineFile(path) as repaired:
-                    index = index_of(repaired)
+                    index = _index_of(repaired, said, is_indexed=is_indexed)
         if index is None:
-            index = index_of(file)
+            index = _index_of(file, said, is_indexed=is_indexed)
     _say_missing(path, index, notices)
     say_lost(path, index.parts, notices, live_size=index.live_size)
     index.parts, index.live_size = parts_as_found(path, index.parts), 0
@@ -121,14 +121,12 @@ def say_lost(path: Path, known: list[Part], notices: Notices, *, live_size: int 
     return bool(lost)
 
 
-def _index_of(file: LineFile) -> StreamIndex:
-    index = load_index(file)
+def _index_of(file: LineFile, said: Sidecar, *, is_indexed: bool) -> StreamIndex:
+    if not is_indexed:
+        return StreamIndex(size=file.size)
+    index = load_index(file, said)
     index.last_time = _newest_time(file)
     return index
-
-
-def _size_of(file: LineFile) -> StreamIndex:
-    return StreamIndex(size=file.size)
 
 
 def read_on(path: Path, index: StreamIndex, *, is_indexed: bool = True) -> None:

@@ -16,6 +16,7 @@ from expr_tracker.store.part_notes import PartNotes
 from expr_tracker.store.parts import size_of_parts
 from expr_tracker.store.place import read_on, say_lost
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import missing_rows
 
 if TYPE_CHECKING:
     import threading
@@ -189,10 +190,15 @@ class PlaceWatch:
                 return
             writer.settle()
             read_on(writer.path, index, is_indexed=self._is_indexed)
+            known = writer.index
+            index.missing_rows, index.changed_lines = known.missing_rows, known.changed_lines
             if self._is_astray:
                 self._is_astray = False
-                self._troubles.count_astray(writer.index, index)
-            index.parts = writer.index.parts
+                self._troubles.count_astray(known, index)
+            elif self._is_indexed:
+                with LineFile(writer.path) as file:
+                    index.missing_rows = missing_rows(known, index, file)
+            index.parts = known.parts
             self._parts.begin_anew(index, writer.file.start)
             writer.index = index
             self.is_stale = False

@@ -7,6 +7,7 @@ where it does not, it is still believed in one thing: a part that it names was t
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.interruption import is_from_signal
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
     from expr_tracker.store.reader import LineFile
 
 __all__ = [
+    "Sidecar",
     "load_index",
+    "missing_rows",
     "missing_rows_text",
     "parts_said",
+    "read_sidecar",
     "save_index",
     "tail_checksum",
     "warn_of_lost_parts",
@@ -49,11 +53,48 @@ def missing_rows_text(count: int) -> str:
     """Return what a message says of rows that a sidecar counted and its file has no longer."""
     verb = "is" if count == 1 else "are"
     return (
-        f"{counted(count, 'row')} that the file had {verb} gone: it was cut, emptied or replaced"
+        f"{counted(count, 'row')} that the file had {verb} gone: it was cut, emptied or "
+        "replaced, or copied while it grew"
     )
 
 
-def load_index(file: LineFile, *, has_torn: bool = False) -> StreamIndex:
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What the sidecar of a line file says; read before the file, it never knows more of it."""
+
+    exists: bool = False
+    index: StreamIndex | None = None
+    """``None`` where there is none, or one that cannot be used."""
+    tail: Any = None
+    """The checksum of the last bytes that it covers."""
+
+    def fits(self, file: LineFile) -> bool:
+        """Say whether the file still begins with what the sidecar covers, as far as that tells."""
+        index = self.index
+        return (
+            index is not None
+            and index.size <= file.size
+            and self.tail == tail_checksum(file, index.size)
+        )
+
+
+def read_sidecar(path: Path) -> Sidecar:
+    """Return what the sidecar of the line file ``path`` says."""
+    place = sidecar_of(path)
+    document = read_document(place)
+    if document is None:
+        return Sidecar(exists=place.exists())
+    try:
+        return Sidecar(
+            exists=True, index=StreamIndex.from_document(document), tail=document.get("tail")
+        )
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
+        return Sidecar(exists=True)
+
+
+def load_index(file: LineFile, said: Sidecar, *, has_torn: bool = False) -> StreamIndex:
     """Return the index of an open line file, its newest lines included.
 
     The sidecar is used as far as it holds; what was appended since is scanned. Rows that it counted
@@ -61,37 +102,59 @@ def load_index(file: LineFile, *, has_torn: bool = False) -> StreamIndex:
 
     Args:
         file: the file.
+        said: its sidecar, read before the file was opened: a writer goes on meanwhile.
         has_torn: whether a torn last line was cut off it; that one is told of by itself.
     """
-    said = _said(file.path)
-    index = said[0].copy() if said is not None and _is_of(*said, file) else None
+    known = said.index
+    fits = said.fits(file)
+    index = known.copy() if known is not None and fits else None
     remembered = _recent.get(file.path)
     if remembered is not None:
-        known, tail = remembered
-        is_further = index is None or known.size > index.size
-        if is_further and known.size <= file.size and tail_checksum(file, known.size) == tail:
-            index = known.copy()
+        recent, tail = remembered
+        is_further = index is None or recent.size > index.size
+        if is_further and recent.size <= file.size and tail_checksum(file, recent.size) == tail:
+            index = recent.copy()
     if index is None:
         index = StreamIndex()
-    if said is not None:
-        # Also of a file that it does not fit any more: that is how a lost part is known.
-        index.parts, index.live_size = said[0].parts[:], said[0].live_size
-        index.missing_rows = said[0].missing_rows
+    if known is not None:
+        # Also of a file that it does not fit any more: that is how what is lost is known.
+        index.parts, index.live_size = known.parts[:], known.live_size
+        index.changed_lines = known.changed_lines
+        # Also of one whose end has changed: what was written before it is still to be proved. Where
+        # a part is gone, everything lies elsewhere.
+        are_in_place = not lost_parts(file.path, known.parts, live_size=known.live_size)
+        index.checkpoints = [
+            each for each in known.checkpoints if are_in_place and each[0] <= file.size
+        ]
     began_at = index.size
     index.scan(file)
-    if said is not None and (began_at == 0 or began_at < said[0].size):
-        index.missing_rows += _missing(said[0], index, file, has_torn=has_torn)
+    if known is not None:
+        index.missing_rows = (
+            known.missing_rows if fits else missing_rows(known, index, file, has_torn=has_torn)
+        )
     if index.size - began_at >= _REMEMBERED_BYTES_MIN:
         _remember(file, index)
     return index
 
 
-def _missing(said: StreamIndex, index: StreamIndex, file: LineFile, *, has_torn: bool) -> int:
-    """Return how many rows of the sidecar are told of by nothing but it."""
-    if lost_parts(file.path, said.parts, live_size=said.live_size):
-        return 0  # those say what is gone with them
-    told = max(0, index.unreadable - said.unreadable) + bool(has_torn or file.torn_bytes)
-    return max(0, said.rows - index.rows - told)
+def missing_rows(
+    known: StreamIndex, index: StreamIndex, file: LineFile, *, has_torn: bool = False
+) -> int:
+    """Return how many rows a file had once and has no longer.
+
+    Where a line is damaged its row is told of as that: what is missing has no line.
+
+    Args:
+        known: what was in the file, and what was missing of it then.
+        index: what is in it.
+        file: the file.
+        has_torn: whether a torn last line was cut off it.
+    """
+    if lost_parts(file.path, known.parts, live_size=known.live_size):
+        return known.missing_rows  # those say what is gone with them
+    torn = bool(has_torn or file.torn_bytes)
+    gone = known.missing_rows - torn
+    return max(0, min(known.rows - index.rows, known.lines - index.lines) + gone)
 
 
 def _remember(file: LineFile, index: StreamIndex) -> None:
@@ -101,27 +164,10 @@ def _remember(file: LineFile, index: StreamIndex) -> None:
     _recent[file.path] = (index.copy(), tail_checksum(file, index.size))
 
 
-def _said(path: Path) -> tuple[StreamIndex, Any] | None:
-    """Return what the sidecar holds, and the checksum of the file's last bytes that it covers."""
-    document = read_document(sidecar_of(path))
-    if document is None:
-        return None
-    try:
-        return StreamIndex.from_document(document), document.get("tail")
-    except ValueError as error:
-        if is_from_signal(error):
-            raise
-        return None
-
-
-def _is_of(index: StreamIndex, tail: Any, file: LineFile) -> bool:
-    return index.size <= file.size and tail == tail_checksum(file, index.size)
-
-
 def parts_said(path: Path) -> tuple[list[Part], int]:
     """Return what the sidecar of ``path`` says of its parts, and how large the live file was."""
-    said = _said(path)
-    return ([], 0) if said is None else (said[0].parts, said[0].live_size)
+    known = read_sidecar(path).index
+    return ([], 0) if known is None else (known.parts, known.live_size)
 
 
 def warn_of_lost_parts(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from expr_tracker.cli import main
@@ -94,6 +94,7 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | s
 
 @settings(deadline=None, max_examples=30)  # each makes several runs
 @given(st.lists(VALUES, min_size=1, max_size=6))
+@example([math.nan, 1.0, None, "text"])
 def test_whatever_the_values_are_none_is_lost_and_those_without_one_come_last(
     values: list[Any],
 ) -> None:

@@ -27,7 +27,7 @@ from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.live import LiveSnapshot
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index, save_index
+from expr_tracker.store.sidecar import load_index, read_sidecar, save_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -233,7 +233,7 @@ def written(content: bytes, sidecar_at: float | None = None) -> Iterator[Path]:
             part = b"\n".join(lines[: int(len(lines) * sidecar_at)])
             path.write_bytes(part + b"\n" if part else b"")
             with LineFile(path) as file:
-                save_index(load_index(file), file, {})
+                save_index(load_index(file, read_sidecar(file.path)), file, {})
         path.write_bytes(content)
         yield path
     finally:
@@ -292,7 +292,7 @@ def test_a_live_stream_reads_as_the_naive_reader_says(
     )
     with small_blocks(), written(b"".join(in_file)) as path:
         with LineFile(path) as file:
-            index = load_index(file)
+            index = load_index(file, read_sidecar(file.path))
         snapshot = LiveSnapshot(index, pending, open_row)
         store = HistoryStore(path, lambda: snapshot, lambda _: None, Options(), guard=lambda: None)
         got = store.query(question["n"], step_range=question["bounds"], attempt=attempt)

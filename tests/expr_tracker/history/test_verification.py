@@ -10,7 +10,7 @@ from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index, save_index
+from expr_tracker.store.sidecar import load_index, read_sidecar, save_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 def save_sidecar(files: RunFiles) -> None:
     with LineFile(files.metrics) as file:
-        save_index(load_index(file), file, {})
+        save_index(load_index(file, read_sidecar(file.path)), file, {})
 
 
 def test_a_sound_run_has_no_problems(runs: type[Runs], tmp_path: Path) -> None:

@@ -529,3 +529,20 @@ def test_a_stream_and_a_rank_are_told_by_the_rescue_file(cut_run: Callable[..., 
         assert report.path == run.path
     assert run.content() == b"".join([*kept, *lost])
     assert other.read_bytes() == b"".join(kept)
+
+
+def test_what_was_known_of_damage_is_known_behind_the_rescue(
+    cut_run: Callable[..., CutRun],
+) -> None:
+    run = cut_run()
+    run.write(run.rows(*range(300)))
+    lines = run.path.read_bytes().splitlines(keepends=True)
+    # Ten rows are cut out, and one digit of another is not what was written.
+    lines[30] = lines[30].replace(b'"_step":30', b'"_step":31')
+    run.path.write_bytes(b"".join(lines[:80] + lines[90:]))
+    (before,) = verify(run.directory).streams
+    assert (before.missing_rows, before.changed_lines is not None) == (10, True)
+    put_back(run.rescue(run.rows(400)), run.directory)
+    (after,) = verify(run.directory).streams
+    assert after.rows == before.rows + 1
+    assert (after.missing_rows, after.changed_lines) == (10, before.changed_lines)

@@ -221,7 +221,8 @@ def test_the_parts_of_a_run_share_one_deadline(
 def test_a_deadline_is_over_some_time_and_never_longer_than_a_lock_can_wait() -> None:
     assert Deadline(0).seconds_left == 0
     assert Deadline(-5).seconds_left == 0
-    assert Deadline(1e300).seconds_left == threading.TIMEOUT_MAX
+    longest = threading.TIMEOUT_MAX
+    assert longest - 60 < Deadline(1e300).seconds_left <= longest
     assert 0 < Deadline(8).half().seconds_left <= 4
 
 
