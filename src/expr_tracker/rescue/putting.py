@@ -31,6 +31,7 @@ from expr_tracker.store.place import open_for_append, prepare
 from expr_tracker.store.reader import LineFile, part_paths
 from expr_tracker.store.rescue_file import read_rescue_file
 from expr_tracker.store.sidecar import read_sidecar, save_index
+from expr_tracker.store.summary_document import read_summary, write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -225,6 +226,7 @@ class _Rewriting:
 
     def __init__(self, target: Target, placement: Placement, index: StreamIndex) -> None:
         self._path = target.path
+        self._summary = target.files.summary if target.kind == "metrics" else None
         self._placement = placement
         self._index = index
         self._is_indexed = target.kind != "console"
@@ -245,6 +247,7 @@ class _Rewriting:
         if self._is_indexed:
             with _explained(self._segment.path, self._segment.size + more):
                 self._withdraw_sidecar()
+                self._withdraw_summary()
         for segment in reversed(self._renumbered):
             self._replace(segment, 0, [])
         placement = self._placement
@@ -301,6 +304,17 @@ class _Rewriting:
                 ],
             )
             save_index(empty, file, _run_in(said))
+
+    def _withdraw_summary(self) -> None:
+        """Let nobody believe the last values of a summary that does not say what it covers.
+
+        It may stay newer than the live file, where the rows go into a part.
+        """
+        if self._summary is None:
+            return
+        said = read_summary(self._summary)
+        if said.values and not said.says_coverage:
+            write_summary(self._summary, said.values, pins=said.pins, covers=None)
 
     def _write_sidecar(self) -> None:
         said = read_document(sidecar_of(self._path)) or {}

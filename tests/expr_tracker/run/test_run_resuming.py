@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -14,6 +15,7 @@ from expr_tracker.errors import (
     StepError,
 )
 from expr_tracker.history import list_attempts, read_history, verify
+from expr_tracker.history.status import overview_of
 from expr_tracker.run import journal as journal_module
 from expr_tracker.run import latest as latest_module
 from expr_tracker.run import run as run_module
@@ -236,7 +238,45 @@ def test_what_a_rewind_supersedes_leaves_the_summary(make: Make) -> None:
     assert dict(run.summary) == {"pin": 3}
     run.log({"z": 1})
     run.finish(quiet=True)
-    assert read_document(run.files.summary) == {"z": 1, "pin": 3, "_pinned": ["pin"]}
+    document = read_document(run.files.summary)
+    assert document == {
+        "z": 1,
+        "pin": 3,
+        "_pinned": ["pin"],
+        "_covers": {"attempt": 4, "bytes": run.files.metrics.stat().st_size},
+    }
+
+
+def test_a_summary_that_the_end_of_an_attempt_did_not_replace_is_made_again(make: Make) -> None:
+    first = make()
+    first.log({"loss": 9.0})
+    first.finish(quiet=True)
+    before = first.files.summary.read_bytes()
+    second = make()
+    second.log({"loss": 1.0})
+    second.finish(quiet=True)
+    second.files.summary.write_bytes(before)  # a disk that was full behind the end, or a kill
+    assert overview_of(second.files.directory, "loss").values == {"loss": 1.0}
+    assert dict(make().summary) == {"loss": 1.0}
+
+
+def test_a_summary_without_what_could_not_be_read_is_not_taken_for_whole(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make()
+    first.log({"loss": 1.0})
+    kill(first)
+
+    def fail(*arguments: object) -> dict[str, Any]:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(latest_module, "last_values", fail)
+        second = make()
+        second.log({"acc": 2.0})
+        second.finish(quiet=True)
+    assert read_document(second.files.summary) == {"acc": 2.0, "_covers": None}
+    assert dict(make().summary) == {"loss": 1.0, "acc": 2.0}
 
 
 def test_what_a_resume_step_supersedes_is_not_in_the_summary(make: Make) -> None:
