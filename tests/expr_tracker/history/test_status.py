@@ -8,10 +8,11 @@ import pytest
 import expr_tracker as et
 from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.history import status_of
+from expr_tracker.history.glimpse import is_run, keys_seen, metrics_seen
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import find_runs, overview_of, overviews
 from expr_tracker.store.documents import write_document
-from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.files import RunFiles, StreamKey, parts_of
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.summary_document import Covered, write_summary
@@ -83,6 +84,27 @@ def test_runs_are_found_below_a_root_with_what_they_hold(runs: type[Runs], tmp_p
     assert overview_of(found[0], "acc").values == {"acc": 0.75}
     assert overview_of(found[1], "acc").values == {"acc": None}
     assert overview_of(found[1]).streams == ("data rank 1",)
+
+
+def test_a_run_of_which_only_parts_are_left_is_one(runs: type[Runs], tmp_path: Path) -> None:
+    """A kill between the rename of a full file and the new one leaves this."""
+    files = runs.make(tmp_path / "p" / "r", runs.rows_to(4), StreamKey("data"), end=None)
+    parts_of(files.metrics).mkdir()
+    files.metrics.rename(parts_of(files.metrics) / "000001.jsonl")
+    [run] = overviews(tmp_path)
+    assert (run.path, run.status, run.rows) == (files.directory, "lost", 4)
+    assert is_run(files.directory)
+    assert keys_seen(files.directory) == [files.key]
+    assert metrics_seen(files.directory, files.key) == {"loss"}
+
+
+def test_a_foreign_file_in_the_place_of_the_parts_costs_a_run_nothing(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    files = runs.make(tmp_path / "p" / "r", runs.rows_to(4))
+    parts_of(files.metrics).write_text("mine")
+    [run] = overviews(tmp_path)
+    assert (run.status, run.rows) == ("succeeded", 4)
 
 
 def test_a_run_that_ends_while_it_is_looked_at_is_not_lost(

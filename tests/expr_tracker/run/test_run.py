@@ -459,7 +459,7 @@ def test_a_pin_is_on_disk_before_the_run_ends(make: Make) -> None:
     run.summary["best"] = 1
     run._parts.save_unsaved_summary()
     stored = read_summary(run.files.summary)
-    assert (stored.values, stored.pins) == ({"best": 1}, {"best"})
+    assert (stored.values, stored.pins) == ({"best": 1}, frozenset({"best"}))
 
 
 def test_a_value_that_degrades_is_said_once_a_key(
