@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.errors import RescueError, TrackerError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import Notices, counted, logger
+from expr_tracker.rescue.owners import Owners, give
 from expr_tracker.rescue.placing import Placement, place, with_numbers
 from expr_tracker.rescue.target import Target, target_of
 from expr_tracker.store.checkpoints import changed_lines
@@ -111,6 +112,7 @@ def put_back(
 
 def _put(rescued: RescueFile, target: Target) -> Placement:
     """Put the lines where they belong, with the stream's lock; return where that was."""
+    owners = Owners(target)
     lock = StreamLock(target.files.lock)
     lock.acquire(target.files.key.label, _ADVICE)
     try:
@@ -126,6 +128,7 @@ def _put(rescued: RescueFile, target: Target) -> Placement:
             placement = _placement(rescued, target.path)
             _Rewriting(target, placement, index).carry_out()
     finally:
+        owners.restore()  # also of a lock file that this call has made
         lock.release()
     return placement
 
@@ -268,7 +271,10 @@ class _Rewriting:
             with contextlib.ExitStack() as opened:
                 old = opened.enter_context(content.open("rb")) if content.exists() else None
                 if old is not None:
-                    os.fchmod(new.fileno(), os.fstat(old.fileno()).st_mode & 0o7777)
+                    was = os.fstat(old.fileno())
+                    # Takes bits of the mode away, so before them; where it is refused, `Owners` says so.
+                    give(new.fileno(), was)
+                    os.fchmod(new.fileno(), was.st_mode & 0o7777)
                     new.writelines(_pieces(old.fileno(), 0, cut))
                 new.writelines(inserted)
                 if old is not None and self._placement.numbers:
