@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,30 @@ def test_a_second_writer_that_came_over_a_removed_lock_is_reported_once(
     run._stream.notices.emit()
     assert sum("another process now writes" in text for text in caplog.messages) == 1
     second.finish(quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("between", "said"),
+    [
+        (b'{"pid": 7, "host": "b"}', "Meanwhile process 7 on b had it"),
+        (None, "and no other process holds it now."),
+    ],
+)
+def test_of_a_lock_that_the_program_closed_only_what_is_known_is_said(
+    make: Make, caplog: pytest.LogCaptureFixture, between: bytes | None, said: str
+) -> None:
+    run = make()
+    run._keeper.stop(30)
+    lock = run._stream.stream_lock._fd
+    assert lock is not None
+    os.close(lock)
+    if between is not None:
+        run.files.lock.write_bytes(between)
+    run._upkeep.keep_places()
+    run._stream.notices.emit()
+    assert said in caplog.text
+    second = 0 if between is None else 1
+    assert run.info()["loss"]["degraded"].get("streams with a second writer", 0) == second
 
 
 def test_a_checkpoint_keeps_the_open_row_the_waiting_rows_and_the_summary(make: Make) -> None:
