@@ -20,6 +20,7 @@ from expr_tracker.run import journal as journal_module
 from expr_tracker.run import latest as latest_module
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
+from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.journal import read_journal, write_journal
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.testing import ManualClock
@@ -221,6 +222,18 @@ def test_a_summary_of_an_attempt_that_ended_is_taken_over_without_reading_rows(
     second = make()
     assert dict(second.summary) == {"loss": 1.0}
     assert second.info()["loss"]["degraded"] == {}
+
+
+def test_a_sidecar_that_was_removed_is_made_again_by_a_writer_and_by_no_reader(make: Make) -> None:
+    first = make()
+    first.log({"loss": 1.0})
+    first.finish(quiet=True)
+    sidecar_of(first.files.metrics).unlink()
+    assert len(read_history(first.dir, 50)) == 1
+    assert verify(first.dir).streams[0].sidecar == "missing"
+    assert not sidecar_of(first.files.metrics).exists()
+    make().finish(quiet=True)
+    assert verify(first.dir).streams[0].sidecar == "consistent"
 
 
 def test_what_a_rewind_supersedes_leaves_the_summary(make: Make) -> None:
