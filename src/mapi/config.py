@@ -1,0 +1,111 @@
+"""Every setting of the platform in one frozen value; the only reader of the environment.
+
+A setting comes from an argument or, without one, from its variable; a bad one is refused with the
+variable's name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mapi.errors import SettingError
+
+__all__ = ["Settings", "settings_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the operator decides."""
+
+    home: Path
+    """``MAPI_HOME``: the embedded database, the local objects and ``local.json``."""
+    database_url: str | None = None
+    """``MAPI_DATABASE_URL``: a PostgreSQL >= 15 as a role without power; unset starts our own."""
+    database_admin_url: str | None = None
+    """``MAPI_DATABASE_ADMIN_URL``: the same database as a role that may create; migrations only."""
+    database_direct_url: str | None = None
+    """``MAPI_DATABASE_DIRECT_URL``: past a transaction pooler, for LISTEN and migrations."""
+    bundles_url: str | None = None
+    """``MAPI_BUNDLES_URL``: ``s3://``, ``gs://``, ``az://`` or ``file://``; unset is in the home."""
+    postgres_bin: Path | None = None
+    """``MAPI_PG_BIN``: a directory with ``postgres`` and ``initdb``; unset takes the wheel's."""
+    postgres_uid: int = 65534
+    """``MAPI_PG_UID``: whom the embedded server runs as where root has no user namespaces."""
+    allow_network_home: bool = False
+    """``MAPI_ALLOW_NETWORK_HOME``: trust a network file system with the embedded database."""
+    public_url: str | None = None
+    """``MAPI_PUBLIC_URL``: the address that users see; decides the cookie and the host check."""
+    database_connections: int = 12
+    """``MAPI_DATABASE_CONNECTIONS``: connections of one replica's pool."""
+    trash_days: int = 30
+    """``MAPI_TRASH_DAYS``: how long a deleted run can be restored."""
+    tracking_retention_days: int | None = None
+    """``MAPI_TRACKING_RETENTION_DAYS``: unset keeps points and log lines for ever."""
+    media_retention_days: int | None = None
+    """``MAPI_MEDIA_RETENTION_DAYS``: unset keeps media for ever."""
+    heartbeat_timeout_seconds: float = 60.0
+    """``MAPI_HEARTBEAT_TIMEOUT``: silence after which a running run is lost."""
+
+
+def settings_from(environment: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings of this process.
+
+    Args:
+        environment: variables by name; by default those of the process.
+
+    Raises:
+        SettingError: a variable breaks its rule.
+    """
+    variables = _Variables(os.environ if environment is None else environment)
+    return Settings(
+        home=Path(variables.text("MAPI_HOME") or _default_home(variables)).expanduser().absolute(),
+        database_url=variables.text("MAPI_DATABASE_URL"),
+        database_admin_url=variables.text("MAPI_DATABASE_ADMIN_URL"),
+        database_direct_url=variables.text("MAPI_DATABASE_DIRECT_URL"),
+        bundles_url=variables.text("MAPI_BUNDLES_URL"),
+        postgres_bin=None if (found := variables.text("MAPI_PG_BIN")) is None else Path(found),
+        postgres_uid=variables.whole("MAPI_PG_UID", 65534, low=1),
+        allow_network_home=variables.switch("MAPI_ALLOW_NETWORK_HOME"),
+        public_url=variables.text("MAPI_PUBLIC_URL"),
+        database_connections=variables.whole("MAPI_DATABASE_CONNECTIONS", 12, low=2),
+        trash_days=variables.whole("MAPI_TRASH_DAYS", 30, low=0),
+        tracking_retention_days=variables.whole_or_none("MAPI_TRACKING_RETENTION_DAYS", low=0),
+        media_retention_days=variables.whole_or_none("MAPI_MEDIA_RETENTION_DAYS", low=0),
+        heartbeat_timeout_seconds=float(variables.whole("MAPI_HEARTBEAT_TIMEOUT", 60, low=1)),
+    )
+
+
+def _default_home(variables: _Variables) -> Path:
+    data = variables.text("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "mapi"
+
+
+class _Variables:
+    """Reads variables by kind; an empty one counts as unset, as in shells."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+
+    def text(self, name: str) -> str | None:
+        return self._variables.get(name, "").strip() or None
+
+    def whole(self, name: str, default: int, *, low: int) -> int:
+        found = self.whole_or_none(name, low=low)
+        return default if found is None else found
+
+    def whole_or_none(self, name: str, *, low: int) -> int | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit()) or int(text) < low:
+            raise SettingError(f"{name}={text!r}: expected a whole number from {low} up.")
+        return int(text)
+
+    def switch(self, name: str) -> bool:
+        text = (self.text(name) or "0").lower()
+        if text not in {"0", "1", "true", "false", "yes", "no", "on", "off"}:
+            raise SettingError(f"{name}={text!r}: expected 1 or 0.")
+        return text in {"1", "true", "yes", "on"}

@@ -1,0 +1,163 @@
+-- name: lock_run
+-- Every write to the log of a run begins here: writers of one run wait for each other in one place,
+-- so they cannot deadlock further on.
+select
+    project_id, limits, change_seq, point_count, series_count, dropped, trashed is not null
+from runs
+where tenant_id = mapi.current_tenant() and id = %(run)s
+for update
+
+-- name: find_series
+select wanted.ordinal, series.id, series.sealed_through_step
+from unnest(%(keys)s::text[], %(hashes)s::int8[]) with ordinality as wanted (key, hash, ordinal)
+join run_series as series
+    on series.tenant_id = mapi.current_tenant()
+    and series.run_id = %(run)s
+    and series.key = wanted.key
+    and series.labels_hash = wanted.hash
+    and series.attempt = %(attempt)s
+
+-- name: make_series
+insert into run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)
+select
+    mapi.current_tenant(), %(run)s, %(attempt)s, wanted.key, wanted.labels::jsonb, wanted.hash,
+    %(source)s
+from
+    unnest(%(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[])
+    with ordinality as wanted (key, hash, labels, ordinal)
+order by wanted.ordinal
+returning id
+
+-- name: make_stage
+create temporary table if not exists stage (
+    series_id bigint not null, step bigint not null, time timestamptz not null, value float8 not null
+) on commit delete rows
+
+-- name: copy_stage
+copy pg_temp.stage (series_id, step, time, value) from stdin (format binary)
+
+-- name: insert_stage
+-- How many were new, and which only if not all were.
+with inserted as (
+    insert into run_metric_points (tenant_id, series_id, step, time, value)
+    select mapi.current_tenant(), stage.series_id, stage.step, stage.time, stage.value
+    from pg_temp.stage
+    on conflict do nothing
+    returning series_id, step
+),
+counted as (select count(*) as count from inserted)
+select
+    counted.count,
+    case when counted.count < %(count)s then (select array_agg(inserted.series_id) from inserted) end,
+    case when counted.count < %(count)s then (select array_agg(inserted.step) from inserted) end
+from counted
+
+-- name: insert_arrays
+with inserted as (
+    insert into run_metric_points (tenant_id, series_id, step, time, value)
+    select mapi.current_tenant(), given.*
+    from unnest(%(series)s::int8[], %(steps)s::int8[], %(times)s::timestamptz[], %(values)s::float8[])
+        as given (series_id, step, time, value)
+    on conflict do nothing
+    returning series_id, step
+),
+counted as (select count(*) as count from inserted)
+select
+    counted.count,
+    case when counted.count < %(count)s then (select array_agg(inserted.series_id) from inserted) end,
+    case when counted.count < %(count)s then (select array_agg(inserted.step) from inserted) end
+from counted
+
+-- name: count_conflicts
+-- Of points that were there before: those whose value was another one.
+select count(*)
+from unnest(%(series)s::int8[], %(steps)s::int8[], %(values)s::float8[])
+    as given (series_id, step, value)
+join run_metric_points as points
+    on points.tenant_id = mapi.current_tenant()
+    and points.series_id = given.series_id
+    and points.step = given.step
+where points.value is distinct from given.value
+
+-- name: merge_summaries
+-- The parts of this batch, one row a series, join what is known of it. A newer attempt that wrote
+-- the series replaces what an older one left; an older attempt changes nothing.
+insert into run_metric_summary as known (
+    tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar, count,
+    nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step, max_value,
+    max_step, finite_sum, change_seq, source
+)
+select
+    mapi.current_tenant(), %(run)s, part.key, part.hash, part.labels::jsonb, %(project)s,
+    %(attempt)s, part.series_id, false, part.count, part.nonfinite, part.first_time,
+    part.last_time, part.last_step, part.last_value, part.min_value, part.min_step, part.max_value,
+    part.max_step, part.finite_sum, %(change_seq)s, %(source)s
+from unnest(
+    %(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[], %(series)s::int8[],
+    %(counts)s::int8[], %(nonfinites)s::int8[], %(first_times)s::timestamptz[],
+    %(last_times)s::timestamptz[], %(last_steps)s::int8[], %(last_values)s::float8[],
+    %(min_values)s::float8[], %(min_steps)s::int8[], %(max_values)s::float8[],
+    %(max_steps)s::int8[], %(finite_sums)s::float8[]
+) as part (
+    key, hash, labels, series_id, count, nonfinite, first_time, last_time, last_step, last_value,
+    min_value, min_step, max_value, max_step, finite_sum
+)
+order by part.key, part.hash
+on conflict (tenant_id, run_id, key, labels_hash) do update set
+    attempt = excluded.attempt,
+    series_id = excluded.series_id,
+    is_scalar = known.is_scalar and known.attempt >= excluded.attempt,
+    count = excluded.count + case when known.attempt = excluded.attempt then known.count else 0 end,
+    nonfinite_count = excluded.nonfinite_count
+        + case when known.attempt = excluded.attempt then known.nonfinite_count else 0 end,
+    first_time = case
+        when known.attempt = excluded.attempt then least(known.first_time, excluded.first_time)
+        else excluded.first_time
+    end,
+    last_time = case
+        when known.attempt = excluded.attempt then greatest(known.last_time, excluded.last_time)
+        else excluded.last_time
+    end,
+    last_step = case
+        when known.attempt = excluded.attempt then greatest(known.last_step, excluded.last_step)
+        else excluded.last_step
+    end,
+    last_value = case
+        when known.attempt = excluded.attempt and known.last_step > excluded.last_step
+            then known.last_value
+        else excluded.last_value
+    end,
+    min_value = case
+        when known.attempt = excluded.attempt then least(known.min_value, excluded.min_value)
+        else excluded.min_value
+    end,
+    min_step = case
+        when known.attempt = excluded.attempt and (
+            excluded.min_value is null or known.min_value < excluded.min_value
+            or (known.min_value = excluded.min_value and known.min_step < excluded.min_step)
+        ) then known.min_step
+        else excluded.min_step
+    end,
+    max_value = case
+        when known.attempt = excluded.attempt then greatest(known.max_value, excluded.max_value)
+        else excluded.max_value
+    end,
+    max_step = case
+        when known.attempt = excluded.attempt and (
+            excluded.max_value is null or known.max_value > excluded.max_value
+            or (known.max_value = excluded.max_value and known.max_step < excluded.max_step)
+        ) then known.max_step
+        else excluded.max_step
+    end,
+    finite_sum = excluded.finite_sum
+        + case when known.attempt = excluded.attempt then known.finite_sum else 0 end,
+    change_seq = excluded.change_seq,
+    source = excluded.source
+where known.attempt <= excluded.attempt
+
+-- name: count_points
+update runs set
+    change_seq = %(change_seq)s,
+    point_count = point_count + %(points)s,
+    series_count = series_count + %(series)s
+where tenant_id = mapi.current_tenant() and id = %(run)s
