@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, TYPE_CHECKING
 
 import psycopg
 from psycopg import errors
@@ -20,6 +19,9 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mapi.errors import DatabaseError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 __all__ = ["Connection", "Database", "Reach"]
 
@@ -143,9 +145,7 @@ class Database:
                 raise
             raise UnavailableError(f"The database does not answer: {error}") from error
 
-    async def run(
-        self, reach: Reach, work: Callable[[Connection], Awaitable[_Result]]
-    ) -> _Result:
+    async def run(self, reach: Reach, work: Callable[[Connection], Awaitable[_Result]]) -> _Result:
         """Return what ``work`` returns in a transaction of its own, tried again after a deadlock.
 
         Args:

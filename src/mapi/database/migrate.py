@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Final, LiteralString, cast
+from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg import sql
 
 from mapi.errors import DatabaseError
 
-__all__ = ["Migration", "migrate", "migrations", "pending"]
+__all__ = ["Migration", "ensure_tenant", "migrate", "migrations", "pending"]
 
 #: Any number will do, as long as all our replicas take the same.
 _LOCK: Final = 0x6D617069
@@ -30,7 +30,7 @@ class Migration:
 
     name: str
     """The file's name without its ending: a number and a noun."""
-    text: str
+    text: LiteralString
     """Its statements."""
 
     @property
@@ -44,7 +44,10 @@ def migrations() -> list[Migration]:
     found = resources.files("mapi.database") / "migrations"
     return sorted(
         (
-            Migration(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))
+            Migration(
+                file.name.removesuffix(".sql"),
+                file.read_text(encoding="utf-8"),
+            )
             for file in found.iterdir()
             if file.name.endswith(".sql")
         ),
@@ -107,9 +110,34 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
     return [one for name, one in known.items() if name not in applied]
 
 
-def _make_roles(
-    connection: psycopg.Connection[Any], login: str, password: str | None
-) -> None:
+def ensure_tenant(admin_url: str, name: str, limits: str = "{}") -> int:
+    """Return the number of a tenant, which is made if it is missing.
+
+    Args:
+        admin_url: connects as a role that may act for ``mapi_owner``.
+        name: what it is called.
+        limits: its budgets where they differ from the defaults, as JSON; of a new tenant only.
+
+    Raises:
+        DatabaseError: the database refuses.
+    """
+    try:
+        with psycopg.connect(admin_url) as connection:
+            connection.execute("set local role mapi_owner")
+            connection.execute(
+                "insert into mapi.tenants (name, limits) values (%s, %s) on conflict do nothing",
+                [name, limits],
+            )
+            found = connection.execute(
+                "select id from mapi.tenants where name = %s", [name]
+            ).fetchone()
+    except psycopg.Error as error:
+        raise DatabaseError(f"The tenant {name!r} cannot be made: {error}") from error
+    assert found is not None
+    return int(found[0])
+
+
+def _make_roles(connection: psycopg.Connection[Any], login: str, password: str | None) -> None:
     """Make owner, application role and login where they are missing; all of it can be repeated."""
     _make_role(connection, "mapi_owner", "nologin")
     _make_role(connection, "mapi_app", "nologin")
@@ -159,8 +187,7 @@ def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralStri
 def _apply(connection: psycopg.Connection[Any], migration: Migration) -> bool:
     with connection.transaction():
         connection.execute("set local role mapi_owner")
-        # Our own file: no user's text is in it.
-        connection.execute(cast("LiteralString", migration.text))
+        connection.execute(migration.text)
         connection.execute(
             "insert into mapi.migrations (name, checksum) values (%s, %s)",
             [migration.name, migration.checksum],

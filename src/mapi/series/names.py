@@ -141,7 +141,7 @@ def _quoted(value: str) -> str:
 
 def check_param(key: object, text: object) -> str | None:
     """Return what is wrong with a param, or ``None``."""
-    wrong = _check_text("the key of a param", key, 1, PARAM_KEY_LENGTH_MAX)
+    wrong = _check_text("the key of a param", key, low=1, high=PARAM_KEY_LENGTH_MAX)
     if wrong is not None:
         return wrong
     if not isinstance(text, str):
@@ -160,26 +160,26 @@ def check_tag(key: object, text: object, *, platform: bool = False) -> str | Non
         text: its value.
         platform: the caller may write keys that begin with ``mapi.``.
     """
-    wrong = _check_text("the key of a tag", key, 1, TAG_KEY_LENGTH_MAX)
+    wrong = _check_text("the key of a tag", key, low=1, high=TAG_KEY_LENGTH_MAX)
     if wrong is not None:
         return wrong
     assert isinstance(key, str)
     if key.startswith("mapi.") and not platform:
         return f"{_shown(key)}: keys that begin with mapi. are written by the platform only"
-    return _check_text("the value of a tag", text, 0, TAG_LENGTH_MAX)
+    return _check_text("the value of a tag", text, low=0, high=TAG_LENGTH_MAX)
 
 
 def check_name(name: object) -> str | None:
     """Return what is wrong with the display name of a run, or ``None``."""
-    return _check_text("a name", name, 0, NAME_LENGTH_MAX)
+    return _check_text("a name", name, low=0, high=NAME_LENGTH_MAX)
 
 
 def check_note(note: object) -> str | None:
     """Return what is wrong with a note, or ``None``."""
-    return _check_text("a note", note, 0, NOTE_LENGTH_MAX)
+    return _check_text("a note", note, low=0, high=NOTE_LENGTH_MAX)
 
 
-def _check_text(what: str, text: object, low: int, high: int) -> str | None:
+def _check_text(what: str, text: object, *, low: int, high: int) -> str | None:
     if not isinstance(text, str):
         return f"{what} is a text, not {_shown(text)}"
     if not low <= len(text) <= high:

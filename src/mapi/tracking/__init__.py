@@ -1,0 +1,1 @@
+"""The log of runs: the one path in, and its readers."""

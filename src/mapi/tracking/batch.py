@@ -1,20 +1,33 @@
 """A checked batch of points in columns, and what one batch adds to the summaries of its series.
 
-Pure: arrays in, arrays out. A batch is sorted by series and step, holds each step of a series once
-(the first that was given), and has no scalars: those have a path of their own.
+Pure: arrays in, arrays out. What goes into the log is sorted by series and step and holds each step
+of a series once: of several the first that was given, of scalars the newest by time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from mapi.series.names import Labels
 
-__all__ = ["PointBatch", "Series", "SummaryParts", "binary_rows", "summary_parts", "without_repeats"]
+if TYPE_CHECKING:
+    from mapi.series.names import Labels
+
+__all__ = [
+    "SCALAR_STEP",
+    "PointBatch",
+    "Series",
+    "SummaryParts",
+    "binary_rows",
+    "summary_parts",
+    "without_repeats",
+]
+
+#: Where a point without a step is stored.
+SCALAR_STEP: Final = -1
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
@@ -63,8 +76,8 @@ class PointBatch:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> PointBatch:
-        """Return the batch with the chosen points only."""
+    def where(self, chosen: npt.NDArray[np.bool_] | _Ints) -> PointBatch:
+        """Return the batch with the chosen points only, by mask or by places."""
         return PointBatch(
             self.series,
             self.index[chosen],
@@ -75,14 +88,19 @@ class PointBatch:
 
 
 def without_repeats(batch: PointBatch) -> tuple[PointBatch, int, int]:
-    """Sort a batch by series and step, and keep the first point of each step.
+    """Sort a batch by series and step, and keep one point of each step.
+
+    That is the first given, but the newest by time of scalars (of equal times the last given).
 
     Returns:
         The sorted batch, how many repeats were left out, and how many of those had another value.
     """
-    # Stable: of equal keys the first given stays first.
-    order = np.lexsort((batch.steps, batch.index))
-    batch = batch.where(order)
+    # Stable: of equal keys the first given stays first. Scalars are turned round: newest first.
+    is_scalar = batch.steps == SCALAR_STEP
+    places = np.arange(len(batch))
+    age = np.where(is_scalar, -batch.times_us, 0)
+    ordinal = np.where(is_scalar, -places, places)
+    batch = batch.where(np.lexsort((ordinal, age, batch.steps, batch.index)))
     if len(batch) < 2:
         return batch, 0, 0
     is_repeat = np.zeros(len(batch), dtype=np.bool_)
@@ -92,7 +110,8 @@ def without_repeats(batch: PointBatch) -> tuple[PointBatch, int, int]:
         return batch, 0, 0
     first = np.maximum.accumulate(np.where(is_repeat, 0, np.arange(len(batch))))
     kept, given = batch.values[first], batch.values
-    is_other = is_repeat & ~((kept == given) | (np.isnan(kept) & np.isnan(given)))
+    is_same = (kept == given) | (np.isnan(kept) & np.isnan(given))
+    is_other = is_repeat & ~is_same & (batch.steps != SCALAR_STEP)
     return batch.where(~is_repeat), repeats, int(is_other.sum())
 
 
@@ -150,7 +169,7 @@ def _first_places(is_there: npt.NDArray[np.bool_], starts: _Ints) -> _Ints:
     return np.minimum.reduceat(places, starts)
 
 
-def _or_none(values: npt.NDArray[np.generic], is_known: npt.NDArray[np.bool_]) -> list[object]:
+def _or_none(values: npt.NDArray[np.generic], is_known: npt.NDArray[np.bool_]) -> list[Any]:
     return [
         value if known else None
         for value, known in zip(values.tolist(), is_known.tolist(), strict=True)

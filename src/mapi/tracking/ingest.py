@@ -1,16 +1,14 @@
 """The one way into the log: every writer of points ends here, in one transaction a batch.
 
 The run's row is locked first. Then the series get their numbers, the points go into a staging table
-and from there into the log, where the first value of a step stays, and what was new joins the
-summaries. What is sent again changes nothing and is counted.
+and from there into the log, and what was new joins the summaries. Of a step the first value stays,
+of a scalar the newest by time; what is sent again changes nothing and is counted.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +16,8 @@ import numpy.typing as npt
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
 from mapi.series.names import labels_hash
-from mapi.tracking.batch import (
-    PointBatch,
-    Series,
-    binary_rows,
-    summary_parts,
-    without_repeats,
-)
+from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series, binary_rows, without_repeats
+from mapi.tracking.summaries import Writing, labels_json, merge, rebuild, times
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -35,7 +28,6 @@ __all__ = ["IngestCounts", "write_points"]
 
 #: Below this, arrays as parameters are quicker than a staging table.
 _STAGE_POINTS_MIN: Final = 800
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +35,11 @@ class IngestCounts:
     """What became of a batch."""
 
     accepted: int = 0
-    """Points that are new in the log."""
+    """Points that changed the log."""
     duplicates: int = 0
-    """Points whose step was there; its first value stays."""
+    """Points whose step was there, and scalars that were not newer."""
     conflicts: int = 0
-    """Duplicates that came with another value."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    project_id: int
-    change_seq: int
+    """Duplicates of a step that came with another value."""
 
 
 async def write_points(
@@ -64,89 +50,84 @@ async def write_points(
     attempt: int = 1,
     source: str = "api",
 ) -> IngestCounts:
-    """Write a checked batch of stepped points into the log of a run.
+    """Write a checked batch of points into the log of a run.
 
     Args:
         connection: a transaction of the run's tenant.
         run_id: the run.
-        batch: the points; in any order, repeats included.
+        batch: the points, in any order, repeats included.
         attempt: which attempt of the run wrote them.
         source: ``api`` or ``runner``.
 
     Raises:
         NotFoundError: the tenant has no such run.
     """
-    batch, repeats, conflicts = without_repeats(batch)
-    run = await _lock_run(connection, run_id)
+    given = len(batch)
+    batch, _, conflicts = without_repeats(batch)
+    writing = await _lock(connection, run_id, attempt=attempt, source=source)
     if not len(batch):
         return IngestCounts()
-    series_ids, made = await _resolve(connection, run_id, batch.series, attempt, source)
+    series_ids, made = await _resolve(writing, batch.series)
     is_new = await _insert(connection, batch, series_ids)
-    accepted = int(is_new.sum())
-    if accepted < len(batch):
-        conflicts += await _count_conflicts(connection, batch.where(~is_new), series_ids)
-    if accepted:
-        change_seq = run.change_seq + 1
-        await _merge(
-            connection,
-            batch.where(is_new) if accepted < len(batch) else batch,
-            series_ids,
-            {
-                "run": run_id,
-                "project": run.project_id,
-                "attempt": attempt,
-                "change_seq": change_seq,
-                "source": source,
-            },
-        )
+    new, old = int(is_new.sum()), batch.where(~is_new)
+    replaced: list[Series] = []
+    if len(old):
+        conflicts += await _count_conflicts(connection, old, series_ids)
+        replaced = await _replace_scalars(connection, old, series_ids)
+    if new:
+        await merge(writing, batch.where(is_new) if len(old) else batch, series_ids)
+    if replaced:
+        await rebuild(writing, replaced)
+    if new or replaced:
         await connection.execute(
             query("points.count_points"),
-            {"run": run_id, "change_seq": change_seq, "points": accepted, "series": made},
+            {"run": run_id, "change_seq": writing.change_seq, "points": new, "series": made},
         )
-    return IngestCounts(accepted, repeats + len(batch) - accepted, conflicts)
+    accepted = new + len(replaced)
+    return IngestCounts(accepted, given - accepted, conflicts)
 
 
-async def _lock_run(connection: Connection, run_id: UUID) -> _Run:
+async def _lock(connection: Connection, run_id: UUID, *, attempt: int, source: str) -> Writing:
     cursor = await connection.execute(query("points.lock_run"), {"run": run_id})
     row = await cursor.fetchone()
     if row is None:
         raise NotFoundError(f"There is no run {run_id}.")
-    return _Run(project_id=row[0], change_seq=row[2])
+    return Writing(
+        connection,
+        run_id,
+        project_id=row[0],
+        attempt=attempt,
+        source=source,
+        change_seq=row[2] + 1,
+        newest_attempt=row[7],
+    )
 
 
-async def _resolve(
-    connection: Connection, run_id: UUID, series: list[Series], attempt: int, source: str
-) -> tuple[npt.NDArray[np.int64], int]:
+async def _resolve(writing: Writing, series: list[Series]) -> tuple[npt.NDArray[np.int64], int]:
     """Return the number of each series, and how many are new."""
     keys = [one.key for one in series]
     hashes = [labels_hash(one.labels) for one in series]
-    cursor = await connection.execute(
-        query("points.find_series"),
-        {"run": run_id, "attempt": attempt, "keys": keys, "hashes": hashes},
-        binary=True,
+    about = {"run": writing.run_id, "attempt": writing.attempt}
+    cursor = await writing.connection.execute(
+        query("points.find_series"), {**about, "keys": keys, "hashes": hashes}, binary=True
     )
     ids = np.zeros(len(series), dtype=np.int64)
     for ordinal, series_id, _sealed in await cursor.fetchall():
         ids[ordinal - 1] = series_id
     missing = np.flatnonzero(ids == 0).tolist()
     if missing:
-        cursor = await connection.execute(
+        cursor = await writing.connection.execute(
             query("points.make_series"),
             {
-                "run": run_id,
-                "attempt": attempt,
-                "source": source,
+                **about,
+                "source": writing.source,
                 "keys": [keys[at] for at in missing],
                 "hashes": [hashes[at] for at in missing],
-                "labels": [_labels_json(series[at]) for at in missing],
+                "labels": [labels_json(series[at]) for at in missing],
             },
         )
         ids[missing] = [row[0] for row in await cursor.fetchall()]
     return ids, len(missing)
-
-
-def _labels_json(series: Series) -> str:
-    return json.dumps(dict(series.labels), ensure_ascii=False)
 
 
 async def _insert(
@@ -156,13 +137,7 @@ async def _insert(
     if len(batch) < _STAGE_POINTS_MIN:
         cursor = await connection.execute(
             query("points.insert_arrays"),
-            {
-                "series": series_ids[batch.index].tolist(),
-                "steps": batch.steps.tolist(),
-                "times": _times(batch.times_us),
-                "values": batch.values.tolist(),
-                "count": len(batch),
-            },
+            {**_columns(batch, series_ids), "count": len(batch)},
             binary=True,
         )
     else:
@@ -183,51 +158,34 @@ async def _insert(
 async def _count_conflicts(
     connection: Connection, batch: PointBatch, series_ids: npt.NDArray[np.int64]
 ) -> int:
+    stepped = batch.where(batch.steps != SCALAR_STEP)
+    if not len(stepped):
+        return 0
     cursor = await connection.execute(
-        query("points.count_conflicts"),
-        {
-            "series": series_ids[batch.index].tolist(),
-            "steps": batch.steps.tolist(),
-            "values": batch.values.tolist(),
-        },
-        binary=True,
+        query("points.count_conflicts"), _columns(stepped, series_ids), binary=True
     )
     row = await cursor.fetchone()
     return 0 if row is None else int(row[0])
 
 
-async def _merge(
-    connection: Connection,
-    batch: PointBatch,
-    series_ids: npt.NDArray[np.int64],
-    about: dict[str, Any],
-) -> None:
-    parts = summary_parts(batch)
-    series = [batch.series[at] for at in parts.index.tolist()]
-    await connection.execute(
-        query("points.merge_summaries"),
-        {
-            **about,
-            "keys": [one.key for one in series],
-            "hashes": [labels_hash(one.labels) for one in series],
-            "labels": [_labels_json(one) for one in series],
-            "series": series_ids[parts.index].tolist(),
-            "counts": parts.counts.tolist(),
-            "nonfinites": parts.nonfinite_counts.tolist(),
-            "first_times": _times(parts.first_times_us),
-            "last_times": _times(parts.last_times_us),
-            "last_steps": parts.last_steps.tolist(),
-            "last_values": parts.last_values.tolist(),
-            "min_values": parts.min_values,
-            "min_steps": parts.min_steps,
-            "max_values": parts.max_values,
-            "max_steps": parts.max_steps,
-            "finite_sums": parts.finite_sums.tolist(),
-        },
-        binary=True,
+async def _replace_scalars(
+    connection: Connection, batch: PointBatch, series_ids: npt.NDArray[np.int64]
+) -> list[Series]:
+    """Let newer scalars take the place of older ones; return the series that changed."""
+    scalars = batch.where(batch.steps == SCALAR_STEP)
+    if not len(scalars):
+        return []
+    cursor = await connection.execute(
+        query("points.replace_scalars"), _columns(scalars, series_ids), binary=True
     )
+    changed = {row[0] for row in await cursor.fetchall()}
+    return [batch.series[at] for at in scalars.index.tolist() if int(series_ids[at]) in changed]
 
 
-def _times(times_us: npt.NDArray[np.int64]) -> list[datetime]:
-    # Whole microseconds added to a date: a float of seconds would lose some.
-    return [_EPOCH + timedelta(microseconds=one) for one in times_us.tolist()]
+def _columns(batch: PointBatch, series_ids: npt.NDArray[np.int64]) -> dict[str, object]:
+    return {
+        "series": series_ids[batch.index].tolist(),
+        "steps": batch.steps.tolist(),
+        "times": times(batch.times_us),
+        "values": batch.values.tolist(),
+    }

@@ -1,0 +1,1 @@
+"""A PostgreSQL of our own."""

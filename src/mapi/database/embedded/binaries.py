@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ __all__ = ["Binaries", "Identity", "find_binaries", "find_identity"]
 #: files stay root's and mode 0700.
 _NAMESPACE_UID = 1000
 _OLDEST_VERSION = 15
+_VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,12 @@ def find_binaries(directory: Path | None) -> Binaries:
             "initdb, such as /usr/lib/postgresql/15/bin."
         )
     try:
-        said = subprocess.run(
+        said = subprocess.run(  # noqa: S603 - the operator's own program
             [program, "--version"], capture_output=True, text=True, check=True, timeout=30
         ).stdout
-        version = int(said.rsplit(None, 1)[-1].split(".", maxsplit=1)[0].rstrip("develbtarc"))
-    except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
+        # "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "… 19beta1"
+        version = int(_VERSION.search(said)[1])  # type: ignore[index]  # caught below
+    except (OSError, TypeError, subprocess.SubprocessError) as error:
         raise DatabaseError(
             f"{program} does not run on this machine ({error}). Name another installation with "
             "MAPI_PG_BIN, or a running server with MAPI_DATABASE_URL."
@@ -96,7 +99,7 @@ def find_identity(uid_without_namespaces: int) -> Identity:
     if unshare is not None:
         uid = str(_NAMESPACE_UID)
         prefix = (unshare, "--user", f"--map-user={uid}", f"--map-group={uid}", "--")
-        tried = subprocess.run(
+        tried = subprocess.run(  # noqa: S603 - no user's text
             [*prefix, "true"], capture_output=True, check=False, timeout=30
         ).returncode
         if tried == 0:

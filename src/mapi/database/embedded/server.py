@@ -16,10 +16,12 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TYPE_CHECKING
 
-from mapi.database.embedded.binaries import Binaries, Identity
 from mapi.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from mapi.database.embedded.binaries import Binaries, Identity
 
 __all__ = ["SUPERUSER", "EmbeddedServer"]
 
@@ -132,7 +134,7 @@ class EmbeddedServer:
             return path.read_text(encoding="ascii").strip()
         password = secrets.token_urlsafe(32)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w", encoding="ascii") as file:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(password)
         return password
 
@@ -156,7 +158,7 @@ class EmbeddedServer:
             command += ["--locale-provider=builtin", "--locale=C.UTF-8"]
         else:
             command += ["--locale=C"]
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - no user's text
             [*self._identity.prefix, *command],
             input=f"{password}\n".encode(),
             capture_output=True,
@@ -216,7 +218,7 @@ class EmbeddedServer:
             time.sleep(_POLL_SECONDS)
 
     def _popen(self, command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        return subprocess.Popen(  # noqa: S603 - no user's text
             [*self._identity.prefix, *command],
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -396,6 +396,36 @@ create table mapi.audit (
     primary key (tenant_id, id)
 );
 
+-- The first step of a series that a later attempt of the same stream and rank has superseded; null
+-- where none has. A continuation goes back to its from_step for every series; a runner's attempt
+-- begins anew at 0, but only for what it writes: what it never wrote stays as it was.
+create function mapi.superseded_from(series mapi.run_series) returns bigint
+language sql stable
+begin atomic
+    -- From 0 on includes the scalar, which is stored at -1.
+    select case when min(later.from_step) = 0 then -1 else min(later.from_step) end
+    from mapi.run_attempts as later
+    where
+        later.tenant_id = series.tenant_id
+        and later.run_id = series.run_id
+        and later.stream = coalesce(series.labels ->> 'stream', '')
+        and later.rank = coalesce((series.labels ->> 'rank')::int, 0)
+        and later.attempt > series.attempt
+        and (
+            later.source <> 'runner'
+            or exists (
+                select
+                from mapi.run_series as written
+                where
+                    written.tenant_id = series.tenant_id
+                    and written.run_id = series.run_id
+                    and written.key = series.key
+                    and written.labels_hash = series.labels_hash
+                    and written.attempt = later.attempt
+            )
+        );
+end;
+
 -- The view with the promised columns; it reads as whoever asks.
 create view mapi.run_metrics with (security_invoker = true) as
 select
@@ -483,6 +513,7 @@ end
 $$;
 -- Forced policies hold for the owner too; these let its definer functions above read.
 create policy lookup on mapi.tenants for select to mapi_owner using (true);
+create policy founding on mapi.tenants for insert to mapi_owner with check (true);
 create policy lookup on mapi.tokens for select to mapi_owner using (true);
 create policy lookup on mapi.users for select to mapi_owner using (true);
 create policy lookup on mapi.members for select to mapi_owner using (true);

@@ -2,7 +2,11 @@
 -- Every write to the log of a run begins here: writers of one run wait for each other in one place,
 -- so they cannot deadlock further on.
 select
-    project_id, limits, change_seq, point_count, series_count, dropped, trashed is not null
+    project_id, limits, change_seq, point_count, series_count, dropped, trashed is not null,
+    (
+        select coalesce(max(attempt), 0) from run_attempts
+        where tenant_id = mapi.current_tenant() and run_id = %(run)s
+    )
 from runs
 where tenant_id = mapi.current_tenant() and id = %(run)s
 for update
@@ -80,8 +84,7 @@ join run_metric_points as points
 where points.value is distinct from given.value
 
 -- name: merge_summaries
--- The parts of this batch, one row a series, join what is known of it. A newer attempt that wrote
--- the series replaces what an older one left; an older attempt changes nothing.
+-- The parts of this batch, one row a series, join what is known of it.
 insert into run_metric_summary as known (
     tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar, count,
     nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step, max_value,
@@ -89,7 +92,7 @@ insert into run_metric_summary as known (
 )
 select
     mapi.current_tenant(), %(run)s, part.key, part.hash, part.labels::jsonb, %(project)s,
-    %(attempt)s, part.series_id, false, part.count, part.nonfinite, part.first_time,
+    %(attempt)s, part.series_id, part.last_step = -1, part.count, part.nonfinite, part.first_time,
     part.last_time, part.last_step, part.last_value, part.min_value, part.min_step, part.max_value,
     part.max_step, part.finite_sum, %(change_seq)s, %(source)s
 from unnest(
@@ -106,54 +109,32 @@ order by part.key, part.hash
 on conflict (tenant_id, run_id, key, labels_hash) do update set
     attempt = excluded.attempt,
     series_id = excluded.series_id,
-    is_scalar = known.is_scalar and known.attempt >= excluded.attempt,
-    count = excluded.count + case when known.attempt = excluded.attempt then known.count else 0 end,
-    nonfinite_count = excluded.nonfinite_count
-        + case when known.attempt = excluded.attempt then known.nonfinite_count else 0 end,
-    first_time = case
-        when known.attempt = excluded.attempt then least(known.first_time, excluded.first_time)
-        else excluded.first_time
-    end,
-    last_time = case
-        when known.attempt = excluded.attempt then greatest(known.last_time, excluded.last_time)
-        else excluded.last_time
-    end,
-    last_step = case
-        when known.attempt = excluded.attempt then greatest(known.last_step, excluded.last_step)
-        else excluded.last_step
-    end,
+    is_scalar = known.is_scalar and excluded.is_scalar,
+    count = known.count + excluded.count,
+    nonfinite_count = known.nonfinite_count + excluded.nonfinite_count,
+    first_time = least(known.first_time, excluded.first_time),
+    last_time = greatest(known.last_time, excluded.last_time),
+    last_step = greatest(known.last_step, excluded.last_step),
     last_value = case
-        when known.attempt = excluded.attempt and known.last_step > excluded.last_step
-            then known.last_value
-        else excluded.last_value
+        when known.last_step > excluded.last_step then known.last_value else excluded.last_value
     end,
-    min_value = case
-        when known.attempt = excluded.attempt then least(known.min_value, excluded.min_value)
-        else excluded.min_value
-    end,
+    min_value = least(known.min_value, excluded.min_value),
     min_step = case
-        when known.attempt = excluded.attempt and (
-            excluded.min_value is null or known.min_value < excluded.min_value
+        when excluded.min_value is null or known.min_value < excluded.min_value
             or (known.min_value = excluded.min_value and known.min_step < excluded.min_step)
-        ) then known.min_step
+            then known.min_step
         else excluded.min_step
     end,
-    max_value = case
-        when known.attempt = excluded.attempt then greatest(known.max_value, excluded.max_value)
-        else excluded.max_value
-    end,
+    max_value = greatest(known.max_value, excluded.max_value),
     max_step = case
-        when known.attempt = excluded.attempt and (
-            excluded.max_value is null or known.max_value > excluded.max_value
+        when excluded.max_value is null or known.max_value > excluded.max_value
             or (known.max_value = excluded.max_value and known.max_step < excluded.max_step)
-        ) then known.max_step
+            then known.max_step
         else excluded.max_step
     end,
-    finite_sum = excluded.finite_sum
-        + case when known.attempt = excluded.attempt then known.finite_sum else 0 end,
+    finite_sum = known.finite_sum + excluded.finite_sum,
     change_seq = excluded.change_seq,
     source = excluded.source
-where known.attempt <= excluded.attempt
 
 -- name: count_points
 update runs set
@@ -161,3 +142,95 @@ update runs set
     point_count = point_count + %(points)s,
     series_count = series_count + %(series)s
 where tenant_id = mapi.current_tenant() and id = %(run)s
+
+-- name: replace_scalars
+-- The newest by time stays; of equal times the later given.
+update run_metric_points as stored
+set time = given.time, value = given.value
+from unnest(%(series)s::int8[], %(times)s::timestamptz[], %(values)s::float8[])
+    as given (series_id, time, value)
+where
+    stored.tenant_id = mapi.current_tenant()
+    and stored.series_id = given.series_id
+    and stored.step = -1
+    and (
+        given.time > stored.time
+        or (given.time = stored.time and given.value is distinct from stored.value)
+    )
+returning stored.series_id
+
+-- name: rebuild_summaries
+-- From the points themselves: one value a step, of the newest attempt that was not superseded.
+with part as (
+    select
+        series.key, series.labels_hash, series.labels, series.id, series.attempt, series.source,
+        mapi.superseded_from(series) as stop
+    from unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
+    join run_series as series
+        on series.tenant_id = mapi.current_tenant()
+        and series.run_id = %(run)s
+        and series.key = wanted.key
+        and series.labels_hash = wanted.hash
+),
+chosen as (
+    select distinct on (part.key, part.labels_hash, points.step)
+        part.key, part.labels_hash, part.labels, part.id, part.attempt, part.source,
+        points.step, points.time, points.value,
+        points.value not in ('NaN', 'Infinity', '-Infinity') as is_finite
+    from part
+    join run_metric_points as points
+        on points.tenant_id = mapi.current_tenant() and points.series_id = part.id
+    where part.stop is null or points.step < part.stop
+    order by part.key, part.labels_hash, points.step, part.attempt desc
+),
+rebuilt as (
+    insert into run_metric_summary (
+        tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar,
+        count, nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step,
+        max_value, max_step, finite_sum, change_seq, source
+    )
+    select
+        mapi.current_tenant(), %(run)s, key, labels_hash, (array_agg(labels))[1], %(project)s,
+        max(attempt), (array_agg(id order by attempt desc))[1], bool_and(step = -1),
+        count(*), count(*) filter (where not is_finite), min(time), max(time), max(step),
+        (array_agg(value order by step desc))[1],
+        min(value) filter (where is_finite),
+        (array_agg(step order by value, step) filter (where is_finite))[1],
+        max(value) filter (where is_finite),
+        (array_agg(step order by value desc, step) filter (where is_finite))[1],
+        coalesce(sum(value) filter (where is_finite), 0), %(change_seq)s,
+        (array_agg(source order by attempt desc))[1]
+    from chosen
+    group by key, labels_hash
+    order by key, labels_hash
+    on conflict (tenant_id, run_id, key, labels_hash) do update set
+        attempt = excluded.attempt, series_id = excluded.series_id,
+        is_scalar = excluded.is_scalar, count = excluded.count,
+        nonfinite_count = excluded.nonfinite_count, first_time = excluded.first_time,
+        last_time = excluded.last_time, last_step = excluded.last_step,
+        last_value = excluded.last_value, min_value = excluded.min_value,
+        min_step = excluded.min_step, max_value = excluded.max_value,
+        max_step = excluded.max_step, finite_sum = excluded.finite_sum,
+        change_seq = excluded.change_seq, source = excluded.source
+    returning key, labels_hash
+)
+delete from run_metric_summary as summary
+using unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
+where
+    summary.tenant_id = mapi.current_tenant()
+    and summary.run_id = %(run)s
+    and summary.key = wanted.key
+    and summary.labels_hash = wanted.hash
+    and not exists (
+        select from rebuilt
+        where rebuilt.key = wanted.key and rebuilt.labels_hash = wanted.hash
+    )
+
+-- name: known_summaries
+select wanted.ordinal, summary.attempt, summary.last_step, summary.is_scalar
+from unnest(%(keys)s::text[], %(hashes)s::int8[]) with ordinality as wanted (key, hash, ordinal)
+join run_metric_summary as summary
+    on summary.tenant_id = mapi.current_tenant()
+    and summary.run_id = %(run)s
+    and summary.key = wanted.key
+    and summary.labels_hash = wanted.hash

@@ -1,0 +1,1 @@
+"""`mapi serve`: the whole platform in one process."""
