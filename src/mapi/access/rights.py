@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mapi.database.door import Reach
 from mapi.errors import ForbiddenError, NotFoundError

@@ -20,6 +20,7 @@ from mapi.errors import AuthenticationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
     from mapi.database.door import Connection, Database
 
 __all__ = ["NewToken", "authenticate", "insert_token", "new_token"]

@@ -11,7 +11,7 @@ import asyncio
 import random
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors

@@ -7,11 +7,10 @@ of a series once: of several the first that was given, of scalars the newest by 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-
 
 if TYPE_CHECKING:
     from mapi.series.names import Labels

@@ -61,7 +61,7 @@ def find_binaries(directory: Path | None) -> Binaries:
         said = subprocess.run(  # noqa: S603 - the operator's own program
             [program, "--version"], capture_output=True, text=True, check=True, timeout=30
         ).stdout
-        # "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "… 19beta1"
+        # It says: postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)
         version = int(_VERSION.search(said)[1])  # type: ignore[index]  # caught below
     except (OSError, TypeError, subprocess.SubprocessError) as error:
         raise DatabaseError(

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, Final, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 from mapi.errors import DatabaseError
 
