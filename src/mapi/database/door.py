@@ -63,6 +63,7 @@ class Database:
     """
 
     def __init__(self, url: str, *, connections: int, pooled: bool = False) -> None:
+        self._url = url
         self._pool = AsyncConnectionPool(
             url,
             min_size=1,
@@ -82,28 +83,31 @@ class Database:
         """Connect, and refuse to serve with a role that could see every tenant.
 
         Raises:
-            DatabaseError: it cannot be reached within ten seconds, or the role has power.
+            DatabaseError: it cannot be reached, or the role has power.
         """
         try:
-            await self._pool.open(wait=True, timeout=_POOL_SECONDS)
-        except PoolTimeout as error:
+            # Not through the pool: it would try for ever, and keep the reason to itself.
+            async with await psycopg.AsyncConnection.connect(
+                self._url, connect_timeout=int(_POOL_SECONDS)
+            ) as connection:
+                found = await connection.execute(
+                    "select rolsuper or rolbypassrls, rolname from pg_roles"
+                    " where rolname = current_user"
+                )
+                has_power, name = await found.fetchone() or (True, "?")
+        except psycopg.Error as error:
             raise DatabaseError(
-                f"The database does not answer within {_POOL_SECONDS:g} s. Check MAPI_DATABASE_URL, "
-                "and that it runs."
+                f"The database cannot be reached ({error}). Check MAPI_DATABASE_URL, and that it "
+                "runs."
             ) from error
-        async with self._pool.connection() as connection:
-            found = await connection.execute(
-                "select rolsuper or rolbypassrls, rolname from pg_roles where rolname = current_user"
-            )
-            has_power, name = await found.fetchone() or (True, "?")
         if has_power:
-            await self.close()
             raise DatabaseError(
                 f"The role {name!r} of MAPI_DATABASE_URL is a superuser or passes over row-level "
                 "security, so one mistake would show a tenant to another. Put its URL into "
                 "MAPI_DATABASE_ADMIN_URL, name a new role and a password in MAPI_DATABASE_URL, and "
                 "run `mapi migrate`, which makes that role."
             )
+        await self._pool.open(wait=True, timeout=_POOL_SECONDS)
 
     async def close(self) -> None:
         """Let go of every connection."""

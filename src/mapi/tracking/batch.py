@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCALAR_STEP",
+    "Deduplicated",
     "PointBatch",
     "Series",
     "SummaryParts",
     "binary_rows",
+    "joined",
     "summary_parts",
     "without_repeats",
 ]
@@ -86,13 +88,28 @@ class PointBatch:
         )
 
 
-def without_repeats(batch: PointBatch) -> tuple[PointBatch, int, int]:
-    """Sort a batch by series and step, and keep one point of each step.
+@dataclass(frozen=True, slots=True)
+class Deduplicated:
+    """A batch sorted by series and step, with one point of each step, and the others."""
 
-    That is the first given, but the newest by time of scalars (of equal times the last given).
+    kept: PointBatch
+    repeats: PointBatch
+    """What came for a step that the batch has already."""
+    kept_at: _Ints
+    """Which of ``kept`` each of ``repeats`` repeats."""
 
-    Returns:
-        The sorted batch, how many repeats were left out, and how many of those had another value.
+    def conflicts(self, is_chosen: npt.NDArray[np.bool_]) -> int:
+        """Count the repeats of chosen kept points that have another value; scalars have none."""
+        kept, given = self.kept.values[self.kept_at], self.repeats.values
+        is_same = (kept == given) | (np.isnan(kept) & np.isnan(given))
+        is_stepped = self.repeats.steps != SCALAR_STEP
+        return int((is_chosen[self.kept_at] & ~is_same & is_stepped).sum())
+
+
+def without_repeats(batch: PointBatch) -> Deduplicated:
+    """Keep one point of each step: the first given, but the newest by time of scalars.
+
+    Of scalars with equal times the last given stays.
     """
     # Stable: of equal keys the first given stays first. Scalars are turned round: newest first.
     is_scalar = batch.steps == SCALAR_STEP
@@ -100,18 +117,21 @@ def without_repeats(batch: PointBatch) -> tuple[PointBatch, int, int]:
     age = np.where(is_scalar, -batch.times_us, 0)
     ordinal = np.where(is_scalar, -places, places)
     batch = batch.where(np.lexsort((ordinal, age, batch.steps, batch.index)))
-    if len(batch) < 2:
-        return batch, 0, 0
     is_repeat = np.zeros(len(batch), dtype=np.bool_)
     is_repeat[1:] = (batch.index[1:] == batch.index[:-1]) & (batch.steps[1:] == batch.steps[:-1])
-    repeats = int(is_repeat.sum())
-    if not repeats:
-        return batch, 0, 0
-    first = np.maximum.accumulate(np.where(is_repeat, 0, np.arange(len(batch))))
-    kept, given = batch.values[first], batch.values
-    is_same = (kept == given) | (np.isnan(kept) & np.isnan(given))
-    is_other = is_repeat & ~is_same & (batch.steps != SCALAR_STEP)
-    return batch.where(~is_repeat), repeats, int(is_other.sum())
+    kept_at = np.cumsum(~is_repeat) - 1
+    return Deduplicated(batch.where(~is_repeat), batch.where(is_repeat), kept_at[is_repeat])
+
+
+def joined(one: PointBatch, two: PointBatch) -> PointBatch:
+    """Return the points of two batches of the same series."""
+    return PointBatch(
+        one.series,
+        np.concatenate((one.index, two.index)),
+        np.concatenate((one.steps, two.steps)),
+        np.concatenate((one.times_us, two.times_us)),
+        np.concatenate((one.values, two.values)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,14 @@ import numpy.typing as npt
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
 from mapi.series.names import labels_hash
-from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series, binary_rows, without_repeats
+from mapi.tracking.batch import (
+    SCALAR_STEP,
+    PointBatch,
+    Series,
+    binary_rows,
+    joined,
+    without_repeats,
+)
 from mapi.tracking.summaries import Writing, labels_json, merge, rebuild, times
 
 if TYPE_CHECKING:
@@ -63,16 +70,19 @@ async def write_points(
         NotFoundError: the tenant has no such run.
     """
     given = len(batch)
-    batch, _, conflicts = without_repeats(batch)
+    found = without_repeats(batch)
+    batch = found.kept
     writing = await _lock(connection, run_id, attempt=attempt, source=source)
     if not len(batch):
         return IngestCounts()
     series_ids, made = await _resolve(writing, batch.series)
     is_new = await _insert(connection, batch, series_ids)
     new, old = int(is_new.sum()), batch.where(~is_new)
+    conflicts = found.conflicts(is_new)
     replaced: list[Series] = []
     if len(old):
-        conflicts += await _count_conflicts(connection, old, series_ids)
+        again = joined(old, found.repeats.where(~is_new[found.kept_at]))
+        conflicts += await _count_conflicts(connection, again, series_ids)
         replaced = await _replace_scalars(connection, old, series_ids)
     if new:
         await merge(writing, batch.where(is_new) if len(old) else batch, series_ids)

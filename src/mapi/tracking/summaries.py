@@ -92,10 +92,16 @@ async def _unsafe(writing: Writing, series: list[Series], first_steps: list[int]
     cursor = await writing.connection.execute(
         query("points.known_summaries"), _about(writing, series), binary=True
     )
+    # A runner's attempt begins anew with each series; a continuation adds to what is there, and may
+    # write a step that an older attempt wrote.
+    begins_anew = writing.source == "runner"
     unsafe = []
     for ordinal, attempt, last_step, _ in await cursor.fetchall():
-        lies_behind = first_steps[ordinal - 1] > last_step and writing.source != "runner"
-        if attempt > writing.attempt or (attempt < writing.attempt and not lies_behind):
+        if begins_anew:
+            is_safe = attempt == writing.attempt
+        else:
+            is_safe = attempt <= writing.attempt and first_steps[ordinal - 1] > last_step
+        if not is_safe:
             unsafe.append(ordinal - 1)
     return unsafe
 

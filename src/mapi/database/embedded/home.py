@@ -54,6 +54,7 @@ class Home:
         self.directory = directory
         self._allow_network = allow_network
         self._lock_fd: int | None = None
+        self._is_owner = False
 
     def enter(self) -> None:
         """Make the directory and become the one who works in it.
@@ -92,9 +93,11 @@ class Home:
     def leave(self) -> None:
         """Let another process work here."""
         descriptor, self._lock_fd = self._lock_fd, None
-        if descriptor is not None:
+        if self._is_owner:
+            self._is_owner = False
             with contextlib.suppress(OSError):
                 (self.directory / "owner.json").unlink()
+        if descriptor is not None:
             os.close(descriptor)
 
     def _refuse_network(self) -> None:
@@ -131,6 +134,7 @@ class Home:
         partial = path.with_suffix(".part")
         partial.write_text(json.dumps(owner))
         partial.replace(path)
+        self._is_owner = True
 
 
 def _boot_id() -> str:

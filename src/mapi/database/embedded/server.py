@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+from psycopg.conninfo import make_conninfo
+
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -118,8 +120,8 @@ class EmbeddedServer:
         """
         if self._socket is None:
             raise DatabaseError("The embedded database is not running.")
-        return (
-            f"host={self._socket} port={_PORT} user={user} password={password} dbname={database}"
+        return make_conninfo(
+            host=str(self._socket), port=_PORT, user=user, password=password, dbname=database
         )
 
     def superuser_url(self, database: str = "postgres") -> str:

@@ -10,10 +10,11 @@ create function mapi.current_tenant() returns int
 language sql stable parallel safe
 return nullif(current_setting('mapi.tenant', true), '')::int;
 
--- The projects that this transaction may see; null means all of the tenant's.
+-- The projects that this transaction may see; null means all of the tenant's. Where nobody said
+-- (a setting that was local to a transaction is empty behind it), none.
 create function mapi.current_projects() returns bigint[]
 language sql stable parallel safe
-return nullif(current_setting('mapi.projects', true), '*')::bigint[];
+return nullif(coalesce(nullif(current_setting('mapi.projects', true), ''), '{}'), '*')::bigint[];
 
 create table mapi.tenants (
     id int generated always as identity primary key,
