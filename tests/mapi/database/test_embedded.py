@@ -87,7 +87,7 @@ def test_it_ends_with_its_starter(tmp_path: Path) -> None:
 
 
 def _wait_readable(descriptor: int, seconds: float) -> bool:
-    import select  # noqa: PLC0415 - of one test
+    import select
 
     return bool(select.select([descriptor], [], [], seconds)[0])
 

@@ -12,7 +12,7 @@ from mapi.database.door import Database, Reach
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from conftest import Tenant
+    from tenants import Tenant
 
     from mapi.database.embedded.server import EmbeddedServer
 
@@ -24,7 +24,7 @@ WITHOUT_TENANT = {"migrations"}
 
 def catalogue(server: EmbeddedServer, statement: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(server.superuser_url()) as connection:
-        return connection.execute(statement).fetchall()  # type: ignore[arg-type]  # literals below
+        return connection.execute(statement).fetchall()
 
 
 def tables(server: EmbeddedServer) -> list[str]:
@@ -116,6 +116,26 @@ async def test_without_a_tenant_no_table_shows_a_row(
             assert await cursor.fetchone() == (0,), table
 
 
+_PLANTED = """
+insert into mapi.run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)
+values (%(t)s, %(r)s, 1, 'loss', '{}', 0, 'api');
+insert into mapi.run_metric_points
+select tenant_id, id, 0, now(), 1.0 from mapi.run_series where tenant_id = %(t)s;
+insert into mapi.run_metric_summary (
+    tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar, count,
+    nonfinite_count, first_time, last_time, last_step, last_value, finite_sum, source
+) values (%(t)s, %(r)s, 'loss', 0, '{}', 1, 1, 1, false, 1, 0, now(), now(), 0, 1.0, 1.0, 'api');
+insert into mapi.run_logs (tenant_id, run_id, time, level, message, source)
+values (%(t)s, %(r)s, now(), 'info', 'm', 'api');
+insert into mapi.run_media (
+    tenant_id, id, run_id, key, labels, labels_hash, step, format, size_bytes, sha256, object_key,
+    source
+) values (%(t)s, %(r)s, %(r)s, 'k', '{}', 0, 0, 'png', 1, 'x', 'o', 'api');
+insert into mapi.run_spans (tenant_id, run_id, name, start_ns, duration_ns, depth, track)
+values (%(t)s, %(r)s, 'n', 0, 0, 0, 0)
+"""
+
+
 def plant(server: EmbeddedServer, tenant: Tenant) -> None:
     """Put one row of ``tenant`` into every table."""
     run_id = tenant.run(external_id="planted")
@@ -151,7 +171,7 @@ def plant(server: EmbeddedServer, tenant: Tenant) -> None:
             values = [tenant.name[-12:] if value == "%t" else value for value in rest]
             marks = ", ".join(["%s"] * (len(values) + 1))
             connection.execute(
-                f"insert into mapi.{statement} values ({marks})",  # type: ignore[arg-type]
+                f"insert into mapi.{statement} values ({marks})",
                 [tenant.id, *values],
             )
         connection.execute(
@@ -159,23 +179,7 @@ def plant(server: EmbeddedServer, tenant: Tenant) -> None:
             " select tenant_id, id, 'admin' from mapi.users where tenant_id = %s",
             [tenant.id],
         )
-        for statement in (
-            "insert into mapi.run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)"
-            " values (%(t)s, %(r)s, 1, 'loss', '{}', 0, 'api')",
-            "insert into mapi.run_metric_points"
-            " select tenant_id, id, 0, now(), 1.0 from mapi.run_series where tenant_id = %(t)s",
-            "insert into mapi.run_metric_summary (tenant_id, run_id, key, labels_hash, labels,"
-            " project_id, attempt, series_id, is_scalar, count, nonfinite_count, first_time,"
-            " last_time, last_step, last_value, finite_sum, source) values (%(t)s, %(r)s, 'loss', 0,"
-            " '{}', 1, 1, 1, false, 1, 0, now(), now(), 0, 1.0, 1.0, 'api')",
-            "insert into mapi.run_logs (tenant_id, run_id, time, level, message, source)"
-            " values (%(t)s, %(r)s, now(), 'info', 'm', 'api')",
-            "insert into mapi.run_media (tenant_id, id, run_id, key, labels, labels_hash, step,"
-            " format, size_bytes, sha256, object_key, source) values"
-            " (%(t)s, %(r)s, %(r)s, 'k', '{}', 0, 0, 'png', 1, 'x', 'o', 'api')",
-            "insert into mapi.run_spans (tenant_id, run_id, name, start_ns, duration_ns, depth, track)"
-            " values (%(t)s, %(r)s, 'n', 0, 0, 0, 0)",
-        ):
+        for statement in _PLANTED.split(";"):
             connection.execute(statement, {"t": tenant.id, "r": run_id})
 
 
@@ -207,7 +211,7 @@ async def test_no_table_lets_one_tenant_see_change_or_forge_rows_of_another(
                 async with database.transaction(other_tenant.reach) as connection_of_other:
                     cursor = await connection_of_other.execute(
                         sql.SQL(statement).format(name=name, column=column),
-                        [tenant.id],  # type: ignore[arg-type]
+                        [tenant.id],
                     )
                     assert cursor.rowcount == 0, table
             except (errors.InsufficientPrivilege, errors.GeneratedAlways):

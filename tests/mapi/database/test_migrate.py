@@ -35,7 +35,9 @@ def test_replicas_that_start_together_apply_each_migration_once(empty: str) -> N
         applied = list(
             threads.map(lambda _: migrate(empty, login="mapi", password=None), range(4))
         )
-    assert sorted(sum(applied, [])) == [one.name for one in migrations()]
+    assert sorted(name for names in applied for name in names) == [
+        one.name for one in migrations()
+    ]
     with psycopg.connect(empty) as connection:
         assert pending(connection) == []
 

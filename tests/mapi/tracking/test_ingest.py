@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-import uuid
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from mapi.tracking.batch import PointBatch, Series
 from mapi.tracking.ingest import IngestCounts, write_points
 
 if TYPE_CHECKING:
-    from conftest import Tenant
+    import uuid
+
+    from tenants import Tenant
 
 Point = tuple[int, int, int, float]
 SERIES = [Series("a"), Series("b"), Series("a", (("x", "1"),))]
@@ -109,7 +111,8 @@ def stored_summaries(tenant: Tenant, run_id: uuid.UUID) -> dict[tuple[str, str],
         ).fetchall()
 
     def microseconds(time: Any) -> int:
-        return round(time.timestamp() * 1_000_000) - NOW_US
+        since = time - datetime(1970, 1, 1, tzinfo=UTC)
+        return int(since / timedelta(microseconds=1)) - NOW_US
 
     return {
         (row[0], str(row[1])): {
