@@ -46,6 +46,8 @@ from expr_tracker.current import (
 )
 
 if TYPE_CHECKING:
+    from expr_tracker import errors as errors
+    from expr_tracker import options as options
     from expr_tracker import plugins, trace
     from expr_tracker.artifacts import Artifact
     from expr_tracker.media import Figure, Image, Table
@@ -90,24 +92,27 @@ _LAZY = {
 _MODULES = frozenset({"errors", "options", "plugins", "testing", "trace"})
 
 
-def __getattr__(name: str) -> Any:
-    import importlib  # noqa: PLC0415 - only names that are not loaded come here
+# Not for type checkers: to them every misspelled name would be `Any`.
+if not TYPE_CHECKING:
 
-    if name in _LAZY:
-        value = getattr(importlib.import_module(_LAZY[name]), name)
-    elif name in _MODULES:
-        return importlib.import_module(f"expr_tracker.{name}")
-    elif name == "__version__":
-        from importlib import metadata  # noqa: PLC0415 - 10 ms that few programs need
+    def __getattr__(name: str) -> Any:
+        import importlib  # noqa: PLC0415 - only names that are not loaded come here
 
-        try:
-            value = metadata.version("expr-tracker")
-        except metadata.PackageNotFoundError:
-            value = "0.0.0.dev0"
-    else:
-        raise AttributeError(f"module 'expr_tracker' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        if name in _LAZY:
+            value = getattr(importlib.import_module(_LAZY[name]), name)
+        elif name in _MODULES:
+            return importlib.import_module(f"expr_tracker.{name}")
+        elif name == "__version__":
+            from importlib import metadata  # noqa: PLC0415 - 10 ms that few programs need
+
+            try:
+                value = metadata.version("expr-tracker")
+            except metadata.PackageNotFoundError:
+                value = "0.0.0.dev0"
+        else:
+            raise AttributeError(f"module 'expr_tracker' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock"]
+__all__ = ["Clock", "SystemClock", "held_seconds"]
 
 #: A correction below this is drift that NTP slews; jumping for it would only make rows jitter.
 _RESYNC_SECONDS = 1.0
@@ -34,8 +34,12 @@ class Clock(Protocol):
         """Catch up with the machine's wall clock where that one is ahead."""
         ...
 
-    def hold(self, floor: float) -> None:
-        """Let no later `wall` be below ``floor`` (the newest time of a file that is resumed)."""
+    def hold(self, floor: float) -> float:
+        """Let no later `wall` be below ``floor`` (the newest time of a file that is resumed).
+
+        Returns:
+            0, or by how many seconds ``floor`` is so far ahead that it is not followed.
+        """
         ...
 
 
@@ -57,13 +61,24 @@ class SystemClock:
         if offset > self.offset + _RESYNC_SECONDS:
             self.offset = offset
 
-    def hold(self, floor: float) -> None:
-        """Move forward so that no later `wall` lies below ``floor``."""
-        ahead = floor - self.wall()
-        # A file from a host whose clock runs days ahead must not drag this one along.
-        if 0 < ahead <= _HOLD_SECONDS_MAX:
-            self.offset += ahead
+    def hold(self, floor: float) -> float:
+        """Move forward so that no later `wall` lies below ``floor``, within an hour."""
+        held, left = held_seconds(floor - self.wall())
+        self.offset += held
+        return left
 
 
-#: A newest time further ahead than this is a broken clock elsewhere, not ours running late.
+def held_seconds(ahead: float) -> tuple[float, float]:
+    """Return by how much a clock is moved to a floor ``ahead`` of it, and by how much it is not.
+
+    Up to an hour it is moved: times of a stream then never run backwards. Beyond that one of the two
+    clocks was wrong. Times that are wrong for as long as the process lives would be the price of
+    their order, so the clock stays, and whoever resumes the file says so in it.
+    """
+    if ahead <= 0:
+        return 0.0, 0.0
+    return (ahead, 0.0) if ahead <= _HOLD_SECONDS_MAX else (0.0, ahead)
+
+
+#: A newest time further ahead than this is a broken clock, not one that runs late.
 _HOLD_SECONDS_MAX = 3600.0

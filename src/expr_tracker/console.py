@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.reader import whole_lines
+from expr_tracker.store.sidecar import warn_of_lost_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -416,7 +417,9 @@ def read_console(path: Path, *, raw: bool = False) -> Iterator[dict[str, Any]]:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    for line in whole_lines(path):
+    lines = whole_lines(path)
+    warn_of_lost_parts(path)
+    for line in lines:
         row = decode_line(line)
         if row is None or not isinstance(row.get("text"), str):
             continue

@@ -11,17 +11,35 @@ import atexit
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from expr_tracker.errors import NoRunError, RunActiveError
 from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence
+    from typing import SupportsIndex, Unpack
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
     from expr_tracker.artifacts import Artifact, StoreMode
+    from expr_tracker.history.question import (
+        ArrowOutput,
+        Asked,
+        AskedHere,
+        AttemptChoice,
+        MetricChoice,
+        PandasOutput,
+        PolarsOutput,
+        RowsOutput,
+        StepRange,
+    )
+    from expr_tracker.row import Row
     from expr_tracker.run import Run
     from expr_tracker.spans import Span
+    from expr_tracker.store.producers import RankChoice, StreamChoice
 
 __all__ = [
     "define_metric",
@@ -91,12 +109,12 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         notes: free text; kept with the run.
         tags: labels; kept with the run.
         resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``, for
-            mirrors; a local run is always continued.
-        config: any mapping, dataclass, pydantic model, argparse namespace or the like; secrets are
+            backends; a local run is always continued.
+        config: any JSON, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
-        backends: names of mirrors, or objects with ``init``, ``log`` and ``finish``. None is on by
+        backends: names of them, or objects with ``init``, ``log`` and ``finish``. None is on by
             default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.
-        backend_kwargs: arguments by mirror; those of ``"jsonl"`` are options of the run, below
+        backend_kwargs: arguments by backend; those of ``"jsonl"`` are options of the run, below
             the keywords.
         print_to_screen: print every committed row; by default no.
         alert: alert configuration.
@@ -146,16 +164,13 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
                 options=kwargs
                 if print_to_screen is None
                 else {"print_to_screen": print_to_screen, **kwargs},
+                dropped_before=_dropped_in_child,
             )
         finally:
             _is_opening = False
         _run = run
         _is_discarded = False
-        if _dropped_in_child:
-            run.notices.count(
-                "dropped", "calls in this forked child before init", _dropped_in_child
-            )
-            _dropped_in_child = 0
+        _dropped_in_child = 0
     return run
 
 
@@ -212,19 +227,39 @@ def get_run() -> Run | None:
     return _open_run()
 
 
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: RowsOutput = ..., **asked: Unpack[AskedHere]
+) -> list[Row]: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: PandasOutput, **asked: Unpack[AskedHere]
+) -> pd.DataFrame: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: PolarsOutput, **asked: Unpack[AskedHere]
+) -> pl.DataFrame: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: ArrowOutput, **asked: Unpack[AskedHere]
+) -> pa.Table: ...
+@overload
+def history(
+    n: SupportsIndex | None = 50, *, output_type: str | None, **asked: Unpack[AskedHere]
+) -> Any: ...
 def history(  # noqa: PLR0913 - the signature that programs already call
-    n: int | None = 50,
+    n: SupportsIndex | None = 50,
     *,
-    stream: Any = RUNNING,
+    stream: StreamChoice | _Running = RUNNING,
     output_type: str | None = "dict",
-    metrics: Any = None,
-    step_range: tuple[int | None, int | None] | None = None,
+    metrics: MetricChoice = None,
+    step_range: StepRange = None,
     include_meta: bool = True,
     include_open: bool = True,
     fill_missing: bool = False,
     dropna: bool = False,
-    attempt: Any = None,
-    rank: int | None = None,
+    attempt: AttemptChoice = None,
+    rank: RankChoice = None,
     run: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Return the newest rows.
@@ -250,8 +285,7 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         QueryError: a range, type or selection has no meaning.
     """
     current = _open_run()
-    selection: dict[str, Any] = {
-        "output_type": output_type,
+    asked: Asked = {
         "metrics": metrics,
         "step_range": step_range,
         "include_meta": include_meta,
@@ -259,22 +293,26 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         "dropna": dropna,
         "attempt": attempt,
     }
-    if run is None:
-        if current is None:
-            _no_run("history")
-        own = current.files.key
-        is_own = stream is RUNNING or (not isinstance(stream, list) and stream == own.stream)
-        if is_own and (rank is None or rank == own.rank):
-            return current.history.query(n, include_open=include_open, **selection)
-        wanted = own.stream if stream is RUNNING else stream
-        return current.history.query_several(
-            n, stream=wanted, rank=rank, include_open=include_open, **selection
-        )
-    with loading:
-        from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
+    if run is not None:
+        with loading:
+            from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
 
-    wanted = None if stream is RUNNING else stream
-    return read_history(os.fspath(run), n, stream=wanted, rank=rank, **selection)
+        wanted = None if isinstance(stream, _Running) else stream
+        return read_history(run, n, stream=wanted, rank=rank, output_type=output_type, **asked)
+    if current is None:
+        _no_run("history")
+    own = current.files.key
+    wanted = own.stream if isinstance(stream, _Running) else stream
+    if (wanted is None or isinstance(wanted, str)) and (wanted, rank) in (
+        (own.stream, None),
+        (own.stream, own.rank),
+    ):
+        return current.history.query(
+            n, include_open=include_open, output_type=output_type, **asked
+        )
+    return current.history.query_several(
+        n, stream=wanted, rank=rank, include_open=include_open, output_type=output_type, **asked
+    )
 
 
 def info() -> dict[str, Any]:
@@ -379,7 +417,7 @@ def span(
     Args:
         name: the last part of the span's path; the open spans of the thread or task are before it.
         print_fn: receives a line at the start and the end.
-        plugins: meters that run with the span and its children.
+        plugins: what runs with the span and its children.
         **attributes: kept with the span.
     """
     if _is_discarded:
@@ -468,9 +506,7 @@ def _after_fork_in_child() -> None:
     global _has_warned, _dropped_in_child  # noqa: PLW0603 - as above
     runs = sys.modules.get("expr_tracker.run.run")
     if runs is not None:
-        for run in tuple(runs.open_runs):
-            run.abandon_in_child()
-        runs.open_runs.clear()
+        runs.abandon_open_runs()
     _is_discarded = _is_discarded or _open_run() is not None
     _has_warned = False
     _dropped_in_child = 0
@@ -484,7 +520,9 @@ def _at_exit() -> None:
     """Close the run that the program left open."""
     run = _run
     if run is not None:
-        run.finish_at_exit()
+        from expr_tracker.run.run import finish_at_exit  # noqa: PLC0415 - loaded: there is a run
+
+        finish_at_exit(run)
 
 
 if hasattr(os, "register_at_fork"):

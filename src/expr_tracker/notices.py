@@ -23,8 +23,9 @@ logger: Final = logging.getLogger("expr_tracker")
 #: ``degraded`` is stored, in another form.
 Fate = Literal["refused", "dropped", "rescued", "degraded"]
 
-#: What is counted: ``info()`` has a figure for rows (their values included) and one for spans.
-Subject = Literal["rows", "spans", "other"]
+#: What is counted: ``info()`` has a figure for rows and one for spans. Values are those of rows
+#: that are stored without them, or that are counted as rows besides.
+Subject = Literal["rows", "values", "spans", "other"]
 
 #: Kinds that are counted by name, per run. Some hold a metric's name, which programs make up for
 #: ever; a thousand of them is more than anyone reads.
@@ -43,6 +44,7 @@ class Notices:
         self._said: set[object] = set()
         self._queue: deque[tuple[int, str]] = deque(maxlen=_QUEUE_MAX)
         self._counts: dict[tuple[Fate, Subject, str], int] = {}
+        self._rows_beside = 0
         # Threads count at the same time; re-entrant, for a finaliser may count within a count.
         self._counting = threading.RLock()
 
@@ -72,6 +74,11 @@ class Notices:
                 key = (fate, subject, OTHER_KINDS)
             self._counts[key] = self._counts.get(key, 0) + number
 
+    def count_row_of_values(self) -> None:
+        """Add a row to the rows lost whose values are counted by themselves."""
+        with self._counting:
+            self._rows_beside += 1
+
     def counts(self, fate: Fate) -> dict[str, int]:
         """Return the counts of one fate by kind."""
         by_kind: dict[str, int] = {}
@@ -83,7 +90,9 @@ class Notices:
     def total(self, subject: Subject, *fates: Fate) -> int:
         """Return how many of ``subject`` met one of ``fates``."""
         counts = list(self._counts.items())
-        return sum(number for (fate, of, _), number in counts if of == subject and fate in fates)
+        found = sum(number for (fate, of, _), number in counts if of == subject and fate in fates)
+        is_of_rows = subject == "rows" and "dropped" in fates
+        return found + (self._rows_beside if is_of_rows else 0)
 
     @property
     def has_queued(self) -> bool:

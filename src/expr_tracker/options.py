@@ -60,13 +60,16 @@ class Options:
     max_buffer_seconds: float | None = 5.0
     """Buffered: the longest a row waits for the file, in seconds."""
     max_pending_records: int | None = 100_000
-    """Rows kept in memory while the file cannot be written; beyond it the oldest are dropped."""
+    """Rows kept in memory while the file cannot be written; beyond it the oldest are dropped.
+    While it can, nothing is: the call that reaches the limit writes what waits."""
     max_pending_bytes: int | None = 64 * _MIB
-    """The same limit in bytes."""
+    """The same limit in bytes. A single row that is larger is written at once, or stays as the only
+    one that waits: what is too large to store is for ``max_record_bytes`` to say."""
     max_record_bytes: int | None = 8 * _MIB
     """The longest line; a longer row is refused and counted."""
     max_file_bytes: int | None = None
-    """Rotation: the live file's size at which it is set aside as a numbered part; off by default."""
+    """Rotation: the live file's size at which it is set aside as a numbered part; off by default.
+    Whoever reads the run is told when a part is gone."""
 
     cache_bytes: int | None = 0
     """Kept for programs that set it: the file is the cache, nothing else is held."""
@@ -86,7 +89,7 @@ class Options:
     span_print_fn: Callable[[str], object] | None = None
     """Receives a line at the start and the end of every span."""
     span_plugins: tuple[Any, ...] = ()
-    """Meters that every span inherits."""
+    """Plugins that every span inherits."""
 
     print_to_screen: bool = False
     """Whether committed rows are printed."""
@@ -107,7 +110,7 @@ class Options:
     alert_on_rank: int | None = 0
     """The rank that alerts; ``None`` is all."""
     backend_on_rank: int | None = 0
-    """The rank that feeds mirrors; ``None`` is all."""
+    """The rank that feeds backends; ``None`` is all."""
 
 
 _CHOICES: Mapping[str, tuple[object, ...]] = {
@@ -157,6 +160,8 @@ def make_options(values: Mapping[str, Any]) -> Options:
     checked = {**values, "span_plugins": _as_tuple(values.get("span_plugins"))}
     if values.get("resume_step") is not None:
         checked["resume_step"] = operator.index(values["resume_step"])  # NumPy's integers too
+    for name in _SWITCHES & checked.keys():
+        checked[name] = bool(checked[name])
     return Options(**checked)
 
 
@@ -199,7 +204,7 @@ def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch p
         if not (is_number and value > 0):
             raise refuse("seconds above 0")
     elif name in _SWITCHES:
-        if not isinstance(value, bool):
+        if not _is_switch(value):
             raise refuse("True or False")
     elif name == "print_handle":
         if not callable(value):
@@ -215,6 +220,15 @@ def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch p
             )
     elif name == "resume_step" and value is not None and not _is_step(value):
         raise refuse("a whole number of 64 bits, the step to continue at")
+
+
+def _is_switch(value: Any) -> bool:
+    """Say whether it is True or False, 1 or 0, in Python or in NumPy; 1.0 and "yes" are neither."""
+    if isinstance(value, (bool, int)):
+        return value in {0, 1}
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    is_scalar = kind in {"b", "i", "u"} and getattr(value, "ndim", None) == 0
+    return is_scalar and int(value) in {0, 1}
 
 
 def _is_plugin(value: Any) -> bool:
@@ -247,7 +261,7 @@ def root_from_environment() -> str | None:
 
 
 def backends_from_environment() -> tuple[str, ...]:
-    """Return the mirrors that ``ET_BACKENDS`` names, separated by commas."""
+    """Return the backends that ``ET_BACKENDS`` names, separated by commas."""
     names = os.environ.get("ET_BACKENDS", "").split(",")
     return tuple(name.strip() for name in names if name.strip())
 

@@ -21,7 +21,9 @@ from numbers import Real
 from pathlib import Path, PurePath
 from typing import Any
 
+from expr_tracker.arrays import array_statistics, list_statistics, too_many
 from expr_tracker.errors import StepError
+from expr_tracker.surrogates import join_halves, storable_text
 
 __all__ = [
     "INT_LIMIT",
@@ -50,6 +52,7 @@ RESERVED_NAMES = frozenset(
         "_nonfinite",
         "_attempt",
         "_attempt_end",
+        "_clock_back",
         "_from_step",
         "_status",
         "_stream",
@@ -67,8 +70,6 @@ _REPR_CHARACTERS_MAX = 512
 _DEPTH_MAX = 64
 #: Python neither prints nor reads longer integers (`sys.get_int_max_str_digits`).
 INT_LIMIT = 10**4300
-#: An array with more elements is stored as its statistics: 1 M floats cost 60 ms on the caller.
-ARRAY_ELEMENTS_MAX = 100_000
 
 _NONFINITE_NAMES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -154,8 +155,10 @@ class RowEncoder:
         row: Row = {}
         # A list: another thread may add names meanwhile.
         for key, value in list(data.items()):
-            name = key_text(key)
-            if type(value) in _ATOMS:
+            name = self._name(key)
+            if type(value) is str:
+                row[name] = value if value.isascii() else self._text(name, value)
+            elif type(value) in _ATOMS:
                 if type(value) is int and not -INT_LIMIT < value < INT_LIMIT:
                     value = self._too_long(name, value)  # noqa: PLW2901 - the stored form
                 row[name] = value
@@ -171,13 +174,15 @@ class RowEncoder:
             return self._plain(key, value, 0)
         except Exception as error:  # noqa: BLE001 - any object may raise anything; nothing is lost
             self._warn(key, f"stored as its repr: {_reason(error)}")
-            return _repr_of(value)
+            return storable_text(_repr_of(value))
 
     def _plain(self, key: str, value: object, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912
         # One ladder, most frequent first: a dispatch table would hide the order that matters
         # (bool before int, Enum before its mixed-in type, containers before duck typing).
         kind = type(value)
         if kind in _ATOMS:
+            if kind is str and not value.isascii():  # type: ignore[attr-defined]
+                return self._text(key, value)  # type: ignore[arg-type]
             if kind is int and not -INT_LIMIT < value < INT_LIMIT:  # type: ignore[operator]
                 return self._too_long(key, value)  # type: ignore[arg-type]
             return value
@@ -190,11 +195,11 @@ class RowEncoder:
         if isinstance(value, int):
             return self._plain(key, int(value), depth + 1)
         if isinstance(value, str):
-            return str.__str__(value)
+            return self._text(key, str.__str__(value))
         if isinstance(value, dict):
-            return {key_text(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+            return {self._name(k): self._plain(key, v, depth + 1) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self._plain(key, item, depth + 1) for item in value]
+            return self._list(key, value, depth)
         if isinstance(value, MediaValue):
             if self._media_directory is None:
                 raise TypeError("media cannot be stored here")
@@ -202,13 +207,43 @@ class RowEncoder:
         if getattr(value, "ndim", None) == 0 and kind.__name__ != "datetime64":
             return self._plain(key, value.item(), depth + 1)  # type: ignore[attr-defined]
         if isinstance(value, Mapping):
-            return {key_text(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+            return {self._name(k): self._plain(key, v, depth + 1) for k, v in value.items()}
         if isinstance(value, (set, frozenset, deque, Iterator)):
-            return [self._plain(key, item, depth + 1) for item in value]
+            return self._list(key, list(value), depth)
+        if isinstance(value, Decimal):
+            return self._decimal(key, value)
         simple = _simple(value)
         if simple is not _NO_SIMPLE_FORM:
-            return simple
+            return self._text(key, simple) if isinstance(simple, str) else simple
         return self._plain(key, self._opened(key, value), depth + 1)
+
+    def _list(self, key: str, values: list[Any] | tuple[Any, ...], depth: int) -> Any:
+        statistics = list_statistics(values)
+        if statistics is not None:
+            self._warn(key, too_many("a list", math.prod(statistics["shape"])))
+            return statistics
+        return [self._plain(key, item, depth + 1) for item in values]
+
+    def _decimal(self, key: str, value: Decimal) -> int | float:
+        number = _number_from_decimal(value)
+        if value.is_finite() and type(number) is float and Decimal(repr(number)) != value:
+            shown = str(value)[:40]
+            self._warn(key, f"{shown} has more digits than a float and is rounded to {number!r}")
+        return number
+
+    def _name(self, key: object) -> str:
+        name = key_text(key)
+        return name if name.isascii() else self._text(storable_text(name), name)
+
+    def _text(self, key: str, text: str) -> str:
+        whole = join_halves(text)
+        stored = storable_text(whole)
+        if stored != whole:
+            self._warn(
+                key, "text with half a surrogate pair, which no file can hold: the half is stored "
+                "as the six characters of its escape"
+            )  # fmt: skip
+        return stored
 
     def _too_long(self, key: str, value: int) -> str:
         self._warn(key, "stored as text: no program reads an int of more than 4300 digits")
@@ -223,13 +258,10 @@ class RowEncoder:
             return dump(mode="json")
         if isinstance(value, type) or callable(value):
             raise TypeError(f"{type(value).__name__} has no JSON form")
-        size = getattr(value, "size", None)
-        if isinstance(size, int) and size > ARRAY_ELEMENTS_MAX and hasattr(value, "mean"):
-            self._warn(
-                key, f"an array of {size} elements is stored as statistics; the limit is "
-                f"{ARRAY_ELEMENTS_MAX}. Save it as an artifact to keep it whole."
-            )  # fmt: skip
-            return _array_statistics(value)
+        statistics = array_statistics(value)
+        if statistics is not None:
+            self._warn(key, too_many("an array", math.prod(statistics["shape"])))
+            return statistics
         detach = getattr(value, "detach", None)  # torch tensors with a gradient
         return _contents(detach() if callable(detach) else value)
 
@@ -247,8 +279,6 @@ def _simple(value: object) -> Any:  # noqa: PLR0911 - one line per kind
         return None if value != value else value.isoformat()  # noqa: PLR0124
     if isinstance(value, timedelta):
         return None if value != value else value.total_seconds()  # noqa: PLR0124
-    if isinstance(value, Decimal):
-        return _number_from_decimal(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8")
     module, name = type(value).__module__, type(value).__name__
@@ -305,17 +335,6 @@ def _is_frame(value: object) -> bool:
 def _columns(frame: Any) -> Row:
     """Return a data frame of polars or pandas as lists by column."""
     return {key_text(name): frame[name].to_list() for name in frame.columns}
-
-
-def _array_statistics(array: Any) -> Row:
-    return {
-        "shape": list(array.shape),
-        "dtype": str(array.dtype),
-        "min": array.min(),
-        "max": array.max(),
-        "mean": array.mean(),
-        "std": array.std(),
-    }
 
 
 def _reason(error: Exception) -> str:

@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from expr_tracker.clock import held_seconds
+
 __all__ = ["ManualClock"]
 
 
@@ -45,6 +47,8 @@ class ManualClock:
     def resync(self) -> None:
         """Do nothing: nobody corrects this clock."""
 
-    def hold(self, floor: float) -> None:
-        """Let no later `wall` be below ``floor``."""
-        self.offset += max(0.0, floor - self.wall())
+    def hold(self, floor: float) -> float:
+        """Let no later `wall` be below ``floor``, within an hour; return what is beyond it."""
+        held, left = held_seconds(floor - self.wall())
+        self.offset += held
+        return left

@@ -245,7 +245,7 @@ def test_rewinds_and_resumes_of_several_processes_leave_one_value_a_step(
     assert [attempt.number for attempt in attempts] == [1, 2, 3, 4, 5, 6]
     assert [attempt.from_step for attempt in attempts] == [None, 5, None, 2, None, 0]
     assert [attempt.status for attempt in attempts] == [
-        None,  # its process is in no marker, and the lock has known three others since
+        "rewound",
         "succeeded",
         "succeeded",
         "lost",

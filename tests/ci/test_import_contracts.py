@@ -72,6 +72,11 @@ def test_a_cycle_is_seen(copy: Path) -> None:
     assert any("part of a cycle" in line for line in broken_contracts(copy))
 
 
+def test_a_part_that_knows_the_whole_run_is_seen(copy: Path) -> None:
+    add_import(copy, "run/documents", "from expr_tracker.run.run import Run")
+    assert any("part of a cycle" in line for line in broken_contracts(copy))
+
+
 def test_a_new_room_has_to_take_its_place(copy: Path) -> None:
     (copy / "src/expr_tracker/somewhere.py").touch()
     done = lint_imports(copy)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from expr_tracker.clock import Clock, SystemClock
+from expr_tracker.testing import ManualClock
 
 
 def test_the_clock_shows_the_machine_s_time() -> None:
@@ -56,7 +59,7 @@ def test_a_drift_below_a_second_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
 def test_a_file_s_newest_time_is_a_floor() -> None:
     clock = SystemClock()
     floor = clock.wall() + 60.0
-    clock.hold(floor)
+    assert clock.hold(floor) == 0.0
     assert clock.wall() >= floor
 
 
@@ -64,8 +67,21 @@ def test_a_file_s_newest_time_is_a_floor() -> None:
 def test_a_floor_in_the_past_or_of_a_broken_clock_changes_nothing(ahead_seconds: float) -> None:
     clock = SystemClock()
     offset = clock.offset
-    clock.hold(clock.wall() + ahead_seconds)
+    left = clock.hold(clock.wall() + ahead_seconds)
     assert clock.offset == offset
+    assert left == pytest.approx(max(0.0, ahead_seconds), abs=1.0)
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e4))
+def test_times_never_run_backwards_without_a_word(set_by: float, worked: float) -> None:
+    """The law, for the clock of tests and so for every resume they show."""
+    newest = 1_700_000_000.0
+    clock = ManualClock(newest + set_by)
+    left = clock.hold(newest)
+    clock.advance(worked)
+    assert (clock.wall() >= newest - left) if left else (clock.wall() >= newest)
+    assert left == 0 or left > 3600
+    assert left == 0 or clock.wall() == newest + set_by + worked
 
 
 def test_the_machine_s_clock_is_a_clock() -> None:

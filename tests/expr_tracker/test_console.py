@@ -108,12 +108,14 @@ def test_a_line_printed_in_pieces_is_one_line_and_the_last_needs_no_end(console:
     assert console.lines.texts == ["ac", "tail", "b"]
 
 
-def test_carriage_returns_halves_of_pairs_and_nul_are_kept_as_printed(console: Console) -> None:
+def test_carriage_returns_and_nul_are_kept_and_halves_of_pairs_as_their_escapes(
+    console: Console,
+) -> None:
     capture = console.capture()
     print("1%\r50%\r100%", file=sys.stderr)
     print("\ud800\0é", file=sys.stderr)
     capture.stop()
-    assert console.lines.texts == ["1%\r50%\r100%", "\ud800\0é"]
+    assert console.lines.texts == ["1%\r50%\r100%", "\\ud800\0é"]
 
 
 def test_stop_puts_back_exactly_what_was_there(console: Console) -> None:

@@ -41,13 +41,13 @@ REFUSED: dict[str, list[object]] = {
     "max_buffer_seconds": SECONDS,
     "finish_timeout": [*SECONDS, 0, None],
     "system_interval": [*SECONDS, 0, None],
-    "rank_aware": [0, 1, "yes", None],
-    "spans": [0, None],
-    "span_metrics": [1],
+    "rank_aware": [2, -1, "yes", None],
+    "spans": [1.0, None],
+    "span_metrics": [np.float64(1)],
     "span_count": ["True"],
     "span_async_write": [None],
-    "print_to_screen": [1],
-    "capture": [0],
+    "print_to_screen": [np.array([True])],
+    "capture": [np.int64(2)],
     "capture_console": ["no"],
     "system_metrics": [1.0],
     "print_handle": [None, "print"],
@@ -72,7 +72,10 @@ TAKEN: dict[str, list[object]] = {
     "max_buffer_seconds": [0, 5, None],
     "finish_timeout": [0.1, 5],
     "system_interval": [0.1],
-    "rank_aware": [True, False],
+    "rank_aware": [True, False, 0, 1],
+    "spans": [np.True_, np.False_, np.int64(1), np.array(False)],
+    "print_to_screen": [1],
+    "capture": [0],
     "print_handle": [print],
     "span_print_fn": [print, None],
     "resume_step": [None, 0, -5, 2**63 - 1],
@@ -99,6 +102,11 @@ def test_a_value_outside_its_rule_is_refused_and_the_message_names_it(
 )
 def test_a_value_within_its_rule_is_taken(name: str, value: object) -> None:
     assert getattr(make_options({name: value}), name) == value
+
+
+@pytest.mark.parametrize("value", [0, 1, np.True_, np.uint8(0)])
+def test_a_switch_is_kept_as_true_or_false(value: object) -> None:
+    assert make_options({"spans": value}).spans is bool(value)
 
 
 def test_every_option_but_the_free_ones_has_a_rule() -> None:

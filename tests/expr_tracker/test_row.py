@@ -25,9 +25,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from expr_tracker.arrays import ELEMENTS_MAX
 from expr_tracker.errors import StepError
 from expr_tracker.row import (
-    ARRAY_ELEMENTS_MAX,
     MediaValue,
     RowEncoder,
     key_text,
@@ -296,10 +296,56 @@ def test_a_long_repr_is_cut() -> None:
 
 def test_an_array_beyond_the_limit_is_stored_as_statistics_with_a_warning() -> None:
     encoding = Encoding()
-    stored = encoding.value(np.arange(ARRAY_ELEMENTS_MAX + 1, dtype=np.float64))
-    assert stored["shape"] == [ARRAY_ELEMENTS_MAX + 1]
-    assert (stored["min"], stored["max"]) == (0.0, float(ARRAY_ELEMENTS_MAX))
+    stored = encoding.value(np.arange(ELEMENTS_MAX + 1, dtype=np.float64))
+    assert stored["shape"] == [ELEMENTS_MAX + 1]
+    assert (stored["min"], stored["max"]) == (0.0, float(ELEMENTS_MAX))
     assert "statistics" in encoding.warnings[0][1]
+
+
+def test_a_list_beyond_the_limit_follows_the_rule_of_arrays() -> None:
+    numbers = [float(i % 1000) for i in range(ELEMENTS_MAX + 1)]
+    square = [numbers[:1000]] * 101
+    for values, shape in ((numbers, [ELEMENTS_MAX + 1]), (square, [101, 1000])):
+        of_list, of_array = Encoding(), Encoding()
+        stored = of_list.encoder.row({"before": 1, "many": {"inside": values}})["many"]["inside"]
+        expected = of_array.value(np.array(values))
+        assert stored["shape"] == shape == expected["shape"]
+        assert stored["dtype"] == "list"
+        for name in ("min", "max", "mean", "std"):
+            assert stored[name] == pytest.approx(expected[name])
+        assert [(key, "statistics" in text) for key, text in of_list.warnings] == [("many", True)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.5] * ELEMENTS_MAX,
+        ["text"] * (ELEMENTS_MAX + 1),
+        [*[0.5] * ELEMENTS_MAX, None],
+        [10**400] * (ELEMENTS_MAX + 1),
+        [[0] * 400] * 300 + [[0]],
+    ],
+    ids=["within", "texts", "with a hole", "no floats", "ragged"],
+)
+def test_a_list_that_is_within_the_limit_or_no_rectangle_of_numbers_stays_whole(
+    values: list[object],
+) -> None:
+    encoding = Encoding()
+    assert encoding.value(values) == values
+    assert encoding.warnings == []
+
+
+def test_a_decimal_says_when_a_float_has_not_all_of_its_digits() -> None:
+    encoding = Encoding()
+    exact = {"a": Decimal("0.1"), "b": Decimal("2.50"), "c": Decimal(10**30), "d": Decimal("-0.0")}
+    assert encoding.encoder.row(exact) == {"a": 0.1, "b": 2.5, "c": 10**30, "d": -0.0}
+    assert encoding.warnings == []
+    row = encoding.encoder.row(
+        {"long": Decimal("0.12345678901234567890"), "inside": [Decimal("1E-400")]}
+    )
+    assert row == {"long": 0.12345678901234568, "inside": [0.0]}
+    assert [key for key, _ in encoding.warnings] == ["long", "inside"]
+    assert "0.12345678901234567890 has more digits" in encoding.warnings[0][1]
 
 
 @pytest.mark.parametrize(

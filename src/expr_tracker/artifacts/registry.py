@@ -26,7 +26,7 @@ from expr_tracker.artifacts.snapshot import Snapshot, StoreMode, repair
 from expr_tracker.artifacts.staging import Staging, dead_stagings, locked
 from expr_tracker.artifacts.verification import StoredVersion, size_problems
 from expr_tracker.errors import ArtifactError
-from expr_tracker.store.lines import encode_line
+from expr_tracker.store.lines import encode_exact_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -192,7 +192,7 @@ class Registry:
         return record, self._index.aliases(record.name, record.version)
 
     def _append(self, row: Row) -> None:
-        append_line(self._index.path, encode_line(row), exclusive=True)
+        append_line(self._index.path, encode_exact_line(row), exclusive=True)
         self._index.refresh()
 
     def _finish_leftovers(self) -> None:

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.artifacts.copying import sync_directory, sync_file
 from expr_tracker.artifacts.names import INCOMING, LOCK
-from expr_tracker.store.documents import read_document, write_document
+from expr_tracker.store.documents import read_document, replacing
+from expr_tracker.store.lines import encode_exact_line
 from expr_tracker.store.lock import StreamLock, is_locked
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ class Staging:
             raise FileExistsError(errno.EEXIST, "this version's folder exists", str(place))
         # The record is for a killed process, not for a power cut: it is not synced. After a power
         # cut between rename and line the folder may stay unlisted; its number is passed over.
-        write_document(_record_file(self.directory), row, indent=None)
+        with replacing(_record_file(self.directory)) as temporary:
+            temporary.write_bytes(encode_exact_line(row))
         is_new_name = not place.parent.exists()
         place.parent.mkdir(exist_ok=True)
         try:

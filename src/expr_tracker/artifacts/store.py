@@ -44,7 +44,7 @@ from expr_tracker.errors import (
 )
 from expr_tracker.notices import Notices
 from expr_tracker.row import Row, RowEncoder
-from expr_tracker.store.lines import encode_line
+from expr_tracker.store.lines import encode_exact_line, encode_line
 
 __all__ = ["ArtifactStore", "StoreMode", "find_store"]
 
@@ -341,7 +341,7 @@ def _checked_description(description: object) -> str | None:
 
 
 def _check_size(draft: Record) -> None:
-    size = len(encode_line(draft.row([])))
+    size = len(encode_exact_line(draft.row([])))
     if size > _METADATA_BYTES_MAX:
         raise ArtifactError(
             f"artifact {draft.name!r}: metadata and description have {size} bytes; the limit is "

@@ -2,7 +2,8 @@
 
 Accepted: ``None``, any mapping, dataclass instances, pydantic models, attrs instances,
 ``argparse.Namespace``, OmegaConf containers, absl ``FLAGS``, and objects with a ``to_dict`` that
-gives a mapping (ml_collections, Hugging Face). They nest freely. None of these packages is ever
+gives a mapping (ml_collections, Hugging Face). They nest freely. A list, a text, a number or a
+boolean is kept under the name ``value``, as `log` keeps it. None of these packages is ever
 imported here: an object of theirs can only come from a program that did.
 
 Nothing is flattened, so ``{"a": {"b": 2}, "a.b": 1}`` keeps both. Values are encoded one by one: a
@@ -37,7 +38,7 @@ _CUT: Final = "[cut]"
 
 _ACCEPTED: Final = (
     "a dict, a dataclass instance, a pydantic model, an argparse.Namespace, an OmegaConf or "
-    "ml_collections config, or absl FLAGS"
+    "ml_collections config, absl FLAGS, or a JSON value"
 )
 
 
@@ -49,10 +50,14 @@ def config_from(value: object, warn: Callable[[str, str], None] | None = None) -
         warn: called once with ``(key, text)`` for each value that degrades; logs by default.
 
     Raises:
-        OptionError: ``value`` is no mapping in any of these forms.
+        OptionError: ``value`` has none of these forms.
     """
     if value is None:
         return {}
+    opened = _omega_container(value)
+    value = value if opened is None else opened
+    if isinstance(value, (list, tuple, str, int, float)):
+        value = {"value": value}
     reader = _Reader(warn if warn is not None else _log_warning)
     plain = reader.read(value)
     if plain is None:

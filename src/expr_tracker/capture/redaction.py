@@ -5,7 +5,8 @@ Three rules, the same everywhere:
 1. A value under a name of `secret_names` is replaced: members of trees, ``--key value`` and
    ``key=value`` in argument lists, ``key: value``, ``key="value"`` and headers in text.
 2. What `token_shapes` knows is replaced wherever it stands.
-3. Never replaced: ``True``, ``False``, ``None``, floats, whole numbers of at most six digits (a
+3. A text that is JSON is searched as the tree that it stands for.
+4. Never replaced: ``True``, ``False``, ``None``, floats, whole numbers of at most six digits (a
    count, a size or a vocabulary index is no secret; written as text likewise), empty text, and
    references such as ``${API_KEY}`` that name a secret without holding it.
 
@@ -16,10 +17,11 @@ a secret under an innocent name and in no known shape passes.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.capture.secret_names import is_secret_name
+from expr_tracker.capture.secret_names import has_secret_stem, is_login_name, is_secret_name
 from expr_tracker.capture.text_pairs import is_harmless, is_secret_value, without_pairs
 from expr_tracker.capture.token_shapes import (
     KEY_BLOCK_BEGIN,
@@ -46,6 +48,9 @@ _KEY_BLOCK_LINES_MAX: Final = 256
 #: ``user:password@host`` without a scheme, as database names have it.
 _BARE_USER_INFO: Final = re.compile(r"([^\s:/@]++:)[^\s@]++(@[^\s@]++)")
 _CONNECTION_ENDINGS: Final = ("dsn", "uri", "url", "db", "database", "connection")
+
+#: ``user:password`` alone, as programs pass it to a library for HTTP.
+_LOGIN: Final = re.compile(r"([^\s:/@]{1,128}:)([^\s:/@]+)")
 
 _FLAG: Final = re.compile(r"--?([A-Za-z][\w.-]*)", re.ASCII)
 #: A value may begin with a hyphen (a key block, a number); a flag goes on with a letter.
@@ -83,9 +88,23 @@ def redact_text(text: str) -> str:
     for _ in range(_PASSES_MAX):
         redacted = without_pairs(without_shapes(text))
         if redacted == text:
+            redacted = _without_members(text)
+        if redacted == text:
             break
         text = redacted
     return text
+
+
+def _without_members(text: str) -> str:
+    """Return JSON without the secrets that only its structure tells; other text as it is."""
+    if not (text.lstrip()[:1].startswith(("{", "[")) and has_secret_stem(text)):
+        return text
+    try:
+        tree = json.loads(text)
+        redacted = redact(tree)
+        return text if redacted == tree else json.dumps(redacted, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 class LineRedactor:
@@ -142,7 +161,17 @@ def _members(mapping: Mapping[Any, Any], *, secret: bool, depth: int) -> dict[An
 def _member(key: Any, value: Any, *, secret: bool, depth: int) -> Any:
     if not secret and isinstance(value, str) and isinstance(key, str):
         return _under_name(key, value)
+    if not secret and is_login_name(str(key)) and _is_pair_of_texts(value):
+        return type(value)((redact_text(value[0]), _secret_text(value[1])))
     return _tree(value, secret=secret, depth=depth)
+
+
+def _is_pair_of_texts(value: Any) -> bool:
+    return (
+        type(value) in {list, tuple}
+        and len(value) == 2
+        and all(isinstance(item, str) for item in value)
+    )
 
 
 def _items(
@@ -159,6 +188,10 @@ def _under_name(name: str, text: str) -> str:
     """Return the text that stands under ``name``, replaced or searched."""
     if is_secret_value(name, text):
         return _secret_text(text)
+    if is_login_name(name):
+        match = _LOGIN.fullmatch(text)
+        if match is not None and not is_harmless(match[2]):
+            return match[1] + REDACTED
     if "://" not in text and name.lower().endswith(_CONNECTION_ENDINGS):
         match = _BARE_USER_INFO.fullmatch(text)
         text = text if match is None else match[1] + REDACTED + match[2]

@@ -22,12 +22,16 @@ __all__ = [
     "has_secret_stem",
     "is_header_name",
     "is_key_like_name",
+    "is_login_name",
     "is_secret_name",
     "is_token_name",
 ]
 
-#: Every name that this module calls secret or key-like holds one of these.
-_STEMS: Final = ("pass", "pwd", "pw", "secret", "token", "key", "cred", "authorization", "cookie")
+#: Every name that this module calls secret, key-like or a login holds one of these.
+_STEMS: Final = (
+    "pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "cookie", "bearer",
+    "jwt",
+)  # fmt: skip
 _KEY_LIKE_STEMS: Final = ("login", "wandb")
 
 #: The end of a name says what it holds; a longer name (a megabyte is legal) costs no more.
@@ -84,7 +88,7 @@ _SECRET_ENDINGS: Final = (
 _KEY_OWNERS: Final = _words_of(
     "access account anthropic api auth aws azure comet crypt decryption deploy encryption gcp "
     "github gpg hf hmac huggingface jwt license master neptune openai pgp private secret service "
-    "shared signing ssh storage subscription wandb webhook"
+    "session shared signing ssh storage subscription wandb webhook"
 )
 #: ``<word> tokens`` are secrets after these; all other tokens in the plural are text.
 _TOKEN_OWNERS: Final = _words_of(
@@ -101,8 +105,8 @@ _TEXT_WORDS: Final = _words_of(
 )
 #: Last words of names that describe a secret without holding it.
 _DESCRIPTIONS: Final = _words_of(
-    "age algorithm arn column count dim dir directory enabled endpoint env envvar expires expiry "
-    "field file filename format index kind len length lifetime name names path pattern policy "
+    "age algorithm arn column count cutter dim dir directory enabled endpoint env envvar expires expiry "
+    "field file filename format index jar kind len length lifetime name names path pattern policy "
     "prefix provider regex required rotation scope scopes size strength ttl type uri url var "
     "variable version"
 )
@@ -136,8 +140,13 @@ def is_header_name(name: str) -> bool:
 
 
 def is_token_name(name: str) -> bool:
-    """Say whether ``name`` ends in *token*, which in free text may be an ordinary word."""
-    return _words(name[-_NAME_CHARACTERS_MAX:])[-1:] == ["token"]
+    """Say whether ``name`` ends in *token* or *bearer*, in free text maybe ordinary words."""
+    return _words(name[-_NAME_CHARACTERS_MAX:])[-1:] in (["token"], ["bearer"])
+
+
+def is_login_name(name: str) -> bool:
+    """Say whether ``user:password`` may stand under ``name``, as under ``basic_auth``."""
+    return _words(name[-_NAME_CHARACTERS_MAX:])[-1:] in (["auth"], ["userpwd"])
 
 
 # A run's names repeat: a console that prints the same key a million times splits it once.
@@ -158,6 +167,8 @@ def _is_secret_at_the_end(words: list[str]) -> bool:
     owner = before[-1] if before else None
     if last == "token":
         return _TEXT_WORDS.isdisjoint(before)
+    if last in {"bearer", "jwt"}:
+        return True
     if last == "tokens":
         return owner in _TOKEN_OWNERS
     if last == "pass":

@@ -22,7 +22,7 @@ from expr_tracker.capture.token_shapes import REDACTED
 
 __all__ = ["is_harmless", "is_secret_value", "without_pairs"]
 
-#: What is no secret under any name: see rule 3 of `redaction`.
+#: What is no secret under any name: see rule 4 of `redaction`.
 _HARMLESS: Final = re.compile(
     r"(?:true|false|yes|no|on|off|none|null|nan|[+-]?[0-9]{1,6}|[+-]?[0-9]{0,6}\.[0-9]{0,6})?"
     r"|\$[A-Z_][A-Z0-9_]*|\$?\{\{?[A-Z_:. 0-9]*\}?\}|%[A-Z_]+%|\*+",
@@ -55,6 +55,7 @@ _VALUE: Final = re.compile(
     r"|[bBrRfFuU]{0,2}'(?P<single>(?:[^'\\\n]|\\.)*+)"
     r"|(?P<bare>[^\s\"'&;,<>]{1,512}+)"
 )
+_WORD_BEFORE: Final = re.compile(r"(?<![\w.-])([A-Za-z]{2,16}+) (?!.)", re.ASCII | re.DOTALL)
 _REST: Final = re.compile(r"[^\s\"'&;,<>]*+")
 _REST_OF_LINE: Final = re.compile(r"[^\r\n\"'\\]*+")
 _REST_OF_WORD: Final = re.compile(r"\S++")
@@ -99,6 +100,8 @@ def _without(pattern: re.Pattern[str], text: str) -> str:
     while (match := pattern.search(text, position)) is not None:
         position = match.end()
         name = match["name"] or match.groupdict().get("login") or ""
+        if name.lower() in {"key", "keys"}:
+            name = _word_before(text, match.start("name")) + name
         if not (is_secret_name(name) or is_key_like_name(name)):
             continue
         start, stop = _secret_span(text, match, name)
@@ -108,6 +111,12 @@ def _without(pattern: re.Pattern[str], text: str) -> str:
         position = stop
     kept.append(text[copied:])
     return "".join(kept)
+
+
+def _word_before(text: str, start: int) -> str:
+    """Return the word in front of a name with a space between: people write ``API key: ...``."""
+    match = _WORD_BEFORE.search(text, max(0, start - _WORD_CHARACTERS_MAX - 1), start)
+    return "" if match is None else match[1] + "_"
 
 
 def _secret_span(text: str, match: re.Match[str], name: str) -> tuple[int, int]:

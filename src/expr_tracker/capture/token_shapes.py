@@ -55,6 +55,10 @@ _SK_RUN: Final = re.compile(r"[A-Za-z0-9]{16,}")
 
 #: RFC 6750 and RFC 7617.
 _BEARER: Final = re.compile(r"(?i)(?<![a-z0-9_-])(bearer\s{1,8})([a-z0-9._~+/=-]{6,}+)")
+#: ``curl -u user:password``.
+_CURL_USER: Final = re.compile(
+    r"(?<![\w-])((?:-u|--user|-U|--proxy-user)[ =]{1,4}[\"']?[^\s:\"']{1,128}+:)([^\s\"']++)"
+)
 _BASIC: Final = re.compile(r"(?i)(?<![a-z0-9_-])(basic\s{1,8})([a-z0-9+/]{6,}+={0,2})")
 
 #: ``scheme://user:password@``. The password ends at the last ``@`` before the path.
@@ -87,6 +91,8 @@ def without_shapes(text: str) -> str:
         text = _ISSUED.sub(REDACTED, text)
     if "sk-" in text:
         text = _SK.sub(_without_sk, text)
+    if "curl" in text:
+        text = _CURL_USER.sub(rf"\1{REDACTED}", text)
     lowered = text.lower()
     if "bearer" in lowered:
         text = _BEARER.sub(_without_bearer, text)

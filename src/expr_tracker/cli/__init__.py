@@ -6,13 +6,14 @@ One module a command, loaded when it is asked for: ``et history`` must not pay f
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
-from expr_tracker.cli.terminal import OutputLostError, drop_unwritten_output, shown
+from expr_tracker.cli.failure import check_command, one_line_usage_errors
+from expr_tracker.cli.terminal import OutputLostError, drop_unwritten_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,10 +64,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and args[0][:1] != "-" and not ctx.resilient_parsing:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
-            raise click.UsageError(f"No such command {args[0]!r}: {hint}", ctx)
+        check_command(ctx, args[0], COMMANDS)
         return super().resolve_command(ctx, args)
 
     def make_context(
@@ -76,16 +74,22 @@ class _LazyGroup(click.Group):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        with _output_may_end():
+        with _output_may_end(), one_line_usage_errors():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with _output_may_end():
-                return super().invoke(ctx)
-        except click.UsageError as error:
-            # Click repeats the argument, and a shell may have completed it from a file's name.
-            raise click.UsageError(shown(error.format_message()), error.ctx) from error
+        with _output_may_end(), one_line_usage_errors(ctx):
+            return super().invoke(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer commands; click would load the module of each to see whether it is hidden."""
+        if incomplete[:1] == "-":
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx

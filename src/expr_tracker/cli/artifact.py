@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from expr_tracker.cli.failure import reported
+from expr_tracker.cli import candidates
+from expr_tracker.cli.failure import check_command, one_line_usage_errors, reported
 from expr_tracker.cli.terminal import say, say_json, shown
 
 if TYPE_CHECKING:
@@ -31,6 +32,16 @@ _SENTENCE_CHARACTERS_MAX: Final = 1000
 class _Group(click.Group):
     """A group whose help gives the first sentence of each command whole, wrapped and not cut."""
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        check_command(ctx, args[0], self.commands)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with one_line_usage_errors(ctx):
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Commands"):
@@ -42,9 +53,23 @@ class _Group(click.Group):
             )
 
 
-command = _Group("artifact", help="List, show, fetch and verify artifacts.")
+@click.group("artifact", cls=_Group, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """List, show, fetch and verify artifacts.
 
-_where = click.argument("where")
+    WHERE is the folder of a project, of one of its runs, or of the artifacts themselves.
+
+    \b
+    et artifact list runs/llm
+    et artifact show runs/llm model:best
+    et artifact get runs/llm model:v0 -o model
+    """  # noqa: D301 - click reads the control character
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+_where = click.argument("where", shell_complete=candidates.paths)
 _format = click.option(
     "--format",
     "form",
@@ -64,6 +89,13 @@ def _store(where: str) -> ArtifactStore:
     return find_store(below_root if not path.exists() and below_root.exists() else path)
 
 
+@candidates.completer
+def _names(ctx: click.Context, word: str) -> list[str]:
+    where = ctx.params.get("where") or ctx.args[0]
+    names = {artifact.name for artifact in _store(str(Path(where).expanduser())).list()}
+    return sorted(name for name in names if name.startswith(word))
+
+
 def _print_json(value: Any) -> None:
     # The floats that JSON lacks can only come from metadata; the index keeps them the same way.
     from expr_tracker.row import without_nonfinite
@@ -74,12 +106,17 @@ def _print_json(value: Any) -> None:
 
 @command.command("list")
 @_where
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_names)
 @click.option("--type", "kind", help="Only artifacts of this type.")
 @_format
 @reported()
 def list_(where: str, *, name: str | None, kind: str | None, form: str) -> None:
-    """List the versions in WHERE, or those of NAME alone."""
+    """List the versions in WHERE, or those of NAME alone.
+
+    \b
+    et artifact list runs/llm
+    et artifact list runs/llm model --format json
+    """  # noqa: D301 - click reads the control character
     store = _store(where)
     if name is not None:
         store.find(name)
@@ -127,11 +164,16 @@ def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
 
 @command.command("show")
 @_where
-@click.argument("artifact")
+@click.argument("artifact", shell_complete=_names)
 @_format
 @reported()
 def show(where: str, artifact: str, form: str) -> None:
-    """Show one version: ARTIFACT is NAME, NAME:v3 or NAME:ALIAS."""
+    """Show one version: ARTIFACT is NAME, NAME:v3 or NAME:ALIAS.
+
+    \b
+    et artifact show runs/llm model
+    et artifact show runs/llm model:best --format json
+    """  # noqa: D301 - click reads the control character
     found = _store(where).find(artifact)
     if form == "json":
         _print_json([found.to_dict()])
@@ -159,7 +201,7 @@ def show(where: str, artifact: str, form: str) -> None:
 
 @command.command("get")
 @_where
-@click.argument("artifact")
+@click.argument("artifact", shell_complete=_names)
 @click.option(
     "-o",
     "--output",
@@ -172,7 +214,11 @@ def get(where: str, artifact: str, output: Path | None) -> None:
 
     Files that are there already with the right content are kept, so a copy that was cut short can
     be repeated.
-    """
+
+    \b
+    et artifact get runs/llm model
+    et artifact get runs/llm model:best -o best
+    """  # noqa: D301 - click reads the control character
     found = _store(where).find(artifact)
     target = output or Path(f"{found.name}-{found.version}")
     found.download(target)
@@ -181,7 +227,7 @@ def get(where: str, artifact: str, output: Path | None) -> None:
 
 @command.command("verify")
 @_where
-@click.argument("artifact", required=False)
+@click.argument("artifact", required=False, shell_complete=_names)
 @click.pass_context
 @reported()
 def verify(context: click.Context, where: str, artifact: str | None) -> None:
@@ -189,7 +235,11 @@ def verify(context: click.Context, where: str, artifact: str | None) -> None:
 
     ARTIFACT is NAME for all its versions, NAME:v3 or NAME:ALIAS for one; left out, everything is
     read. Exit code 1 if a file is missing or changed.
-    """
+
+    \b
+    et artifact verify runs/llm
+    et artifact verify runs/llm model:v0
+    """  # noqa: D301 - click reads the control character
     result = _store(where).examine(artifact)
     for problem in result.problems:
         say(str(problem))

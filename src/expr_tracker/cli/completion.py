@@ -1,4 +1,7 @@
-"""``et completion``: tab completion for the shells that click knows."""
+"""``et completion``: tab completion for the shells that click knows.
+
+What is completed is in `candidates`; the commands name it at their arguments and options.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ __all__ = ["command"]
 def command(ctx: click.Context, shell: str) -> None:
     """Print the lines that turn on tab completion for SHELL.
 
+    Commands and options are completed, and the names that a run holds: its path, streams, ranks,
+    attempts and metrics.
+
     \b
     bash   echo 'eval "$(et completion bash)"' >> ~/.bashrc
     zsh    echo 'eval "$(et completion zsh)"' >> ~/.zshrc
@@ -21,5 +27,7 @@ def command(ctx: click.Context, shell: str) -> None:
     """  # noqa: D301 - click reads the control character
     kind = get_completion_class(shell)
     if kind is None:
-        raise click.UsageError(f"click has no completion for {shell!r}.")
-    click.echo(kind(ctx.find_root().command, {}, "et", "_ET_COMPLETE").source())
+        raise click.UsageError(f"click has no completion for {shell!r}.", ctx)
+    source = kind(ctx.find_root().command, {}, "et", "_ET_COMPLETE").source()
+    # Click's lines for fish cut an answer at its second comma: `--metrics loss,acc` has one.
+    click.echo(source.replace('(string split "," $', '(string split --max 1 "," $'))

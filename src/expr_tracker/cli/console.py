@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.parameters import Rank
 from expr_tracker.cli.terminal import print_bytes, shown_coloured
 
 if TYPE_CHECKING:
@@ -17,9 +19,15 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--stream", metavar="NAME", help="A stream; 'default' is the unnamed one.")
-@click.option("--rank", type=click.IntRange(min=0), help="The rank; by default the lowest.")
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=candidates.runs)
+@click.option(
+    "--stream", metavar="NAME", help="A stream; 'default' is the unnamed one.",
+    shell_complete=candidates.streams,
+)  # fmt: skip
+@click.option(
+    "--rank", type=Rank(), help="The rank; by default the lowest.",
+    shell_complete=candidates.ranks,
+)  # fmt: skip
 @click.option("--raw", is_flag=True, help="As it was printed, control characters included.")
 @click.option(
     "--source", type=click.Choice(["stdout", "stderr"]), help="Only output, or only errors."
@@ -32,7 +40,12 @@ def command(
 
     Progress bars are shown in their last state, colours are kept; other control characters are
     shown as escapes. A run is captured with capture_console=True.
-    """
+
+    \b
+    et console runs/llm/sft-1
+    et console runs/llm/sft-1 --source stderr
+    et console runs/llm/sft-1 --raw > sft-1.log
+    """  # noqa: D301 - click reads the control character
     from expr_tracker.console import read_console
 
     for row in read_console(_console_file(run, stream, rank), raw=raw):

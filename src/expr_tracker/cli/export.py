@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import click
 
+from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.history import stream_name
+from expr_tracker.cli.parameters import Attempt, Rank
+from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 
 __all__ = ["command"]
@@ -18,32 +20,49 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=candidates.runs)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
+    shell_complete=candidates.paths,
     help="The file to write; with --format, by default the run's name and that ending.",
 )
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="By default what FILE ends with."
 )
 @click.option(
-    "--stream", default="*", metavar="NAME", help="A stream or 'default'; all if left out."
-)
-@click.option("--rank", type=click.IntRange(min=0), help="One rank; all if left out.")
+    "--stream", default="*", metavar="NAME", help="A stream or 'default'; all if left out.",
+    shell_complete=candidates.streams,
+)  # fmt: skip
+@click.option(
+    "--rank", type=Rank(), help="One rank; all if left out.",
+    shell_complete=candidates.ranks,
+)  # fmt: skip
+@click.option(
+    "--attempt", type=Attempt(), help="One attempt alone, or all beside each other.",
+    shell_complete=candidates.attempts,
+)  # fmt: skip
 @reported()
 def command(
-    *, run: str, output: str | None, form: str | None, stream: str, rank: int | None
+    *,
+    run: str,
+    output: str | None,
+    form: str | None,
+    stream: str,
+    rank: int | None,
+    attempt: int | Literal["all"] | None,
 ) -> None:
     """Write everything that a run logged to one file.
 
     One line per step and stream; several streams are told apart by the columns _stream and _rank.
+    Rows that a later attempt replaced are left out; --attempt all has them too, with _attempt.
 
     \b
     et export runs/llm/sft-1 --format csv
     et export runs/llm/sft-1 -o sft-1.parquet
     et export runs/llm/sft-1 -o data.csv --stream data
+    et export runs/llm/sft-1 -o first.csv --attempt 1
     """  # noqa: D301 - click reads the control character
     from expr_tracker.history.exports import Format, export
 
@@ -56,16 +75,10 @@ def command(
         output = f"{_name_of(run)}.{form}"
     chosen: Any = form
     wanted = stream_name(stream)
-    if sys.stderr.isatty():
-        with click.progressbar(length=1, label="Exporting", file=sys.stderr) as bar:
-
-            def progress(done: int, total: int) -> None:
-                bar.length = max(1, total)
-                bar.update(done - bar.pos)
-
-            report = export(run, output, chosen, stream=wanted, rank=rank, progress=progress)
-    else:
-        report = export(run, output, chosen, stream=wanted, rank=rank)
+    with progress_bar("Exporting") as progress:
+        report = export(
+            run, output, chosen, stream=wanted, rank=rank, attempt=attempt, progress=progress
+        )
     streams = ", ".join(report.streams)
     say(f"{report.rows} rows of {streams} written to {report.path}")
 

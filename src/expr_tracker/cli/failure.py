@@ -7,6 +7,7 @@ operating system does. A reader that went away (``| head``) is no failure: the g
 from __future__ import annotations
 
 import contextlib
+import difflib
 import logging
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,9 @@ from expr_tracker.cli.terminal import say, shown
 from expr_tracker.errors import TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-__all__ = ["Failure", "reported"]
+__all__ = ["Failure", "check_command", "one_line_usage_errors", "reported"]
 
 _logger = logging.getLogger("expr_tracker")
 
@@ -37,6 +38,60 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         say(" ".join(self.format(record).split()), err=True)
+
+
+@contextlib.contextmanager
+def one_line_usage_errors(ctx: click.Context | None = None) -> Iterator[None]:
+    """Turn what click finds wrong with the words of a command line into one line.
+
+    Args:
+        ctx: of the group whose command is called; click does not always say which it was.
+
+    Raises:
+        Failure: in place of click's usage lines; it names the command whose help shows how.
+    """
+    try:
+        yield
+    except click.UsageError as error:
+        if error.ctx is not None:
+            command = error.ctx.command_path
+        elif ctx is not None:
+            command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
+        else:
+            command = "et"
+        raise Failure(f"{_message(error)} ({command} --help shows how)") from error
+
+
+def _message(error: click.UsageError) -> str:
+    if isinstance(error, click.NoSuchOption):
+        known = _options(error.ctx)
+        return f"No such option {error.option_name}{_nearest(error.option_name, known)}"
+    text = error.format_message()
+    return text if text.endswith((".", "?", "!", ")")) else f"{text}."
+
+
+def _options(ctx: click.Context | None) -> list[str]:
+    if ctx is None:
+        return []
+    options = (param for param in ctx.command.get_params(ctx) if isinstance(param, click.Option))
+    return [name for option in options for name in (*option.opts, *option.secondary_opts)]
+
+
+def check_command(ctx: click.Context, name: str, known: Collection[str]) -> None:
+    """Refuse a command that a group does not have; options are left to click.
+
+    Raises:
+        UsageError: there is none of that name; the message offers the nearest.
+    """
+    if name not in known and name[:1] != "-" and not ctx.resilient_parsing:
+        raise click.UsageError(f"No such command {name!r}{_nearest(name, known)}", ctx)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return f": did you mean {near[0]}?"
+    return f": there are {', '.join(known)}."
 
 
 @contextlib.contextmanager

@@ -4,77 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli import candidates
+from expr_tracker.cli.failure import reported
+from expr_tracker.cli.parameters import Attempt, Count, Rank, StepRange
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import is_terminal, print_bytes, say, say_json, shown
 
-__all__ = ["StepRange", "command", "stream_name"]
-
+__all__ = ["command", "stream_name"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    _OneLine = click.ParamType[Any]
-else:
-    # click >= 8.2 types its parameters; older ones cannot be subscripted.
-    _OneLine = click.ParamType
-
-#: Steps of 64 bits have 19 digits.
-_STEP_RANGE: Final = re.compile(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?")
-
-
-class StepRange(_OneLine):
-    """Two steps with a colon between them, either of which may be left out."""
-
-    name = "a:b"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int | None, int | None]:
-        """Return the two steps."""
-        del param, ctx
-        match = _STEP_RANGE.fullmatch(value.strip())
-        if match is None:
-            raise Failure(f"--step-range {value!r}: expected two steps: 100:200, 100: or :200.")
-        low, high = (int(step) if step else None for step in match.groups())
-        if low is not None and high is not None and low >= high:
-            raise Failure(
-                f"--step-range {value!r}: no step is in it; the first has to be below the second, "
-                "which is left out."
-            )
-        return low, high
-
-
-class _Count(_OneLine):
-    name = "integer"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        del param, ctx
-        text = str(value)
-        if text != "-1" and not (text.isascii() and text.isdigit() and 0 < len(text) < 20):
-            raise Failure(f"-n {text}: expected a number of steps from 1, or -1 for all.")
-        if int(text) == 0:
-            raise Failure("-n 0: expected a number of steps from 1, or -1 for all.")
-        return int(text)
-
-
-class _Attempt(_OneLine):
-    name = "k|all"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | Literal["all"]:
-        del param, ctx
-        if value == "all":
-            return "all"
-        if not (value.isascii() and value.isdigit() and int(value) >= 1):
-            raise Failure(f"--attempt {value!r}: expected an attempt's number from 1, or all.")
-        return int(value)
 
 
 def stream_name(text: str | None) -> str | None:
@@ -83,17 +26,32 @@ def stream_name(text: str | None) -> str | None:
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=candidates.runs)
 @click.option(
-    "-n", "count", type=_Count(), default=20, show_default=True, help="Steps; -1 for all."
+    "-n", "count", type=Count(), default=20, show_default=True, help="Steps; -1 for all."
 )
-@click.option("--metrics", "listed", metavar="A,B", help="Metrics to show, by comma; globs too.")
-@click.option("--metric", "named", multiple=True, metavar="NAME", help="One metric; repeatable.")
+@click.option(
+    "--metrics", "listed", metavar="A,B", help="Metrics to show, by comma; globs too.",
+    shell_complete=candidates.metric_list,
+)  # fmt: skip
+@click.option(
+    "--metric", "named", multiple=True, metavar="NAME", help="One metric; repeatable.",
+    shell_complete=candidates.metric,
+)  # fmt: skip
 @click.option("--step-range", type=StepRange(), help="Steps a to b, b left out.")
-@click.option("--stream", metavar="NAME", help="A stream, 'default', or '*' for all.")
-@click.option("--rank", type=click.IntRange(min=0), help="The rank; by default the lowest.")
+@click.option(
+    "--stream", metavar="NAME", help="A stream, 'default', or '*' for all.",
+    shell_complete=candidates.streams,
+)  # fmt: skip
+@click.option(
+    "--rank", type=Rank(), help="The rank; by default the lowest.",
+    shell_complete=candidates.ranks,
+)  # fmt: skip
 @click.option("--dropna", is_flag=True, help="Leave out rows that have none of the metrics.")
-@click.option("--attempt", type=_Attempt(), help="One attempt alone, or all beside each other.")
+@click.option(
+    "--attempt", type=Attempt(), help="One attempt alone, or all beside each other.",
+    shell_complete=candidates.attempts,
+)  # fmt: skip
 @click.option("--attempts", is_flag=True, help="List the attempts instead of rows.")
 @click.option(
     "--format",
@@ -154,17 +112,22 @@ def command(  # noqa: PLR0913 - one argument an option
 def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
     from expr_tracker.history import list_attempts
 
-    return [
+    attempts = list_attempts(run, stream, rank)
+    rows: list[dict[str, Any]] = [
         {
             "attempt": attempt.number,
             "from_step": attempt.from_step,
             "started": attempt.time,
             "pid": attempt.pid,
-            "status": attempt.status or "unknown",
+            "status": attempt.status,
             "ended": attempt.end_time,
         }
-        for attempt in list_attempts(run, stream, rank)
+        for attempt in attempts
     ]
+    if any(attempt.clock_back for attempt in attempts):
+        for row, attempt in zip(rows, attempts, strict=True):
+            row["clock_back"] = attempt.clock_back
+    return rows
 
 
 def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ()) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import say, say_json
@@ -16,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("directory", required=False)
+@click.argument("directory", required=False, shell_complete=candidates.paths)
 @click.option("--metric", metavar="NAME", help="Show the newest value of this metric.")
 @click.option(
     "--format",
@@ -28,7 +29,13 @@ __all__ = ["command"]
 )
 @reported()
 def command(*, directory: str | None, metric: str | None, form: str) -> None:
-    """List the runs below DIRECTORY, by default the root of all runs (ET_DIR, or runs)."""
+    """List the runs below DIRECTORY, by default the root of all runs (ET_DIR, or runs).
+
+    \b
+    et ls
+    et ls runs/llm --metric loss
+    et ls --format json > runs.json
+    """  # noqa: D301 - click reads the control character
     from expr_tracker.history.status import overviews
     from expr_tracker.options import root_from_environment
 

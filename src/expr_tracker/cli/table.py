@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.cli.terminal import is_terminal, say, shown
@@ -18,6 +19,10 @@ __all__ = ["cell_text", "echo_table", "json_bytes", "local_time"]
 #: A longer cell is cut: one text must not push every number off the screen.
 _CELL_CHARACTERS_MAX: Final = 40
 _GAP: Final = "  "
+#: Fewer columns of characters than this are for values: the time takes a third of them.
+_NARROW: Final = 60
+#: The columns that give way on a narrow terminal.
+_TIMES: Final = frozenset({"_time", "started"})
 
 
 def cell_text(value: Any) -> str:
@@ -62,32 +67,51 @@ def echo_table(
     titles = [cell_text(name) for name in names]
     cells = [list(line) for line in lines]
     widths = [
-        max(len(titles[i]), max((len(line[i]) for line in cells), default=0))
+        max(_width(titles[i]), max((_width(line[i]) for line in cells), default=0))
         for i in range(len(titles))
     ]
     first = [i for i, name in enumerate(names) if name in wanted]
-    kept = _fitting(widths, first)
+    kept = _fitting(widths, first, [i for i, name in enumerate(names) if name in _TIMES])
     for line in (titles, *cells):
-        say(_GAP.join(line[i].ljust(widths[i]) for i in kept).rstrip())
+        say(_GAP.join(line[i] + " " * (widths[i] - _width(line[i])) for i in kept).rstrip())
     rest = [title for i, title in enumerate(titles) if i not in kept]
     if rest:
         columns = "1 more column" if len(rest) == 1 else f"{len(rest)} more columns"
         say(f"({columns}: {', '.join(rest)}; {hint})", err=True)
 
 
-def _fitting(widths: list[int], first: list[int]) -> list[int]:
-    """Return the columns for which there is room, at least one; those of ``first`` take it first."""
+def _width(text: str) -> int:
+    """Return how many cells of a terminal ``text`` takes: ideographs take two, accents none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.combining(character)
+        else 2
+        if unicodedata.east_asian_width(character) in {"W", "F"}
+        else 1
+        for character in text
+    )
+
+
+def _fitting(widths: list[int], first: list[int], times: list[int]) -> list[int]:
+    """Return the columns for which there is room, at least one.
+
+    Those of ``first`` take it first; those of ``times`` last where there is little of it. A column
+    that is too wide leaves its room to those behind it.
+    """
     # `COLUMNS` counts in a pipe as well, where there is no width otherwise.
     room = shutil.get_terminal_size((80 if is_terminal() else 0, 0)).columns
     if not room:
         return list(range(len(widths)))
+    last = times if room < _NARROW else []
+    others = [i for i in range(len(widths)) if i not in first and i not in last]
     kept: list[int] = []
     used = -len(_GAP)
-    for i in [*first, *(i for i in range(len(widths)) if i not in first)]:
-        used += len(_GAP) + widths[i]
-        if used > room and kept:
-            break
-        kept.append(i)
+    for i in dict.fromkeys([*first, *others, *last]):
+        if used + len(_GAP) + widths[i] <= room or not kept:
+            used += len(_GAP) + widths[i]
+            kept.append(i)
     return sorted(kept)
 
 

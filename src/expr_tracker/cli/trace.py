@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.parameters import Rank
 from expr_tracker.cli.terminal import say, say_json, shown
 from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
 
@@ -31,16 +33,22 @@ class _NotWrittenError(Failure):
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=candidates.runs)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("trace.json"),
     show_default=True, help="The file to write.",
 )  # fmt: skip
-@click.option("--stream", metavar="A,B", help="Only these streams; 'default' is the unnamed one.")
-@click.option("--rank", type=click.IntRange(min=0), help="Only this rank.")
+@click.option(
+    "--stream", metavar="A,B", help="Only these streams; 'default' is the unnamed one.",
+    shell_complete=candidates.stream_list,
+)  # fmt: skip
+@click.option("--rank", type=Rank(), help="Only this rank.", shell_complete=candidates.ranks)
 @click.option("--step-range", metavar="A:B", help="Spans of these steps: from A, below B.")
 @click.option("--time-range", metavar="A:B", help="Spans that overlap these Unix seconds.")
-@click.option("--metrics", metavar="A,B", help="Metrics to draw as counters.")
+@click.option(
+    "--metrics", metavar="A,B", help="Metrics to draw as counters.",
+    shell_complete=candidates.metric_list,
+)  # fmt: skip
 @click.option(
     "--temp-dir", type=click.Path(file_okay=False, exists=True, path_type=Path),
     help="Where the temporary database goes.",
@@ -56,7 +64,12 @@ def command(**options: Any) -> None:
     """Write RUN's spans as Chrome Trace JSON, one process per stream and rank.
 
     Open the file in https://ui.perfetto.dev or chrome://tracing.
-    """
+
+    \b
+    et trace runs/llm/sft-1 -o sft-1.json --metrics loss
+    et trace runs/llm/sft-1 --step-range 100:200
+    et trace runs/llm/sft-1 --summary --group
+    """  # noqa: D301 - click reads the control character
     if options["summary"]:
         _print_summary(options)
     else:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -16,20 +18,28 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run")
-@click.option("--against", metavar="DIR", help="Another run, which should hold the same rows.")
+@click.argument("run", shell_complete=candidates.runs)
+@click.option(
+    "--against", metavar="DIR", help="Another run, which should hold the same rows.",
+    shell_complete=candidates.runs,
+)  # fmt: skip
 @reported()
 def command(*, run: str, against: str | None) -> None:
     """Read every line of a run and say what is there and what is wrong.
 
     Ends with exit code 1 if anything is wrong, or differs from the run given with --against.
-    """
+
+    \b
+    et verify runs/llm/sft-1
+    et verify runs/llm/sft-1 --against backup/sft-1
+    """  # noqa: D301 - click reads the control character
     from expr_tracker.history.location import producers_of
     from expr_tracker.history.verification import compare, verify
 
     if against is not None:
         producers_of(against, "*")  # a name that is wrong is refused before all is read
-    report = verify(run)
+    with progress_bar("Verifying") as progress:
+        report = verify(run, progress=progress)
     say(f"{report.path}: {report.status}")
     for stream in report.streams:
         for line in _lines(stream):
@@ -57,8 +67,10 @@ def _lines(stream: StreamReport) -> list[str]:
     if len(stream.attempts) > 1:
         for attempt in stream.attempts:
             begins = "" if attempt.from_step is None else f", from step {attempt.from_step}"
-            ended = attempt.status or "no end"
-            lines.append(f"    attempt {attempt.number}: {attempt.rows} rows{begins}, {ended}")
+            rows = f"{attempt.rows} rows{begins}"
+            if attempt.clock_back:
+                rows += f", its clock {attempt.clock_back:.0f} s back"
+            lines.append(f"    attempt {attempt.number}: {rows}, {attempt.status}")
     if stream.has_open_row:
         lines.append("    the open row of a process that died is counted (from its journal)")
     if stream.media:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.history.question import Question, select_names
+from msgspec import UNSET
+
+from expr_tracker.history.nested import Way, names_meant, reached, ways_to
 from expr_tracker.history.retrieval import rows_of
 from expr_tracker.history.view import View
 from expr_tracker.row import META_NAMES, Row
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from expr_tracker.history.columns import Columns
+    from expr_tracker.history.question import Question
     from expr_tracker.history.source import Source
 
 __all__ = ["Labelled", "answer", "answer_several", "project"]
@@ -87,7 +90,8 @@ def project(rows: list[Row], question: Question) -> tuple[list[Row], list[str] |
     existing: dict[str, None] = {}
     for row in rows:
         existing.update(dict.fromkeys(row))
-    names = select_names(question.metrics, existing)
+    names = names_meant(question.metrics, existing, lambda name: _dicts_among(rows, name))
+    rows = _with_reached(rows, {name: ways_to(name, existing) for name in names})
     if question.dropna:
         rows = [row for row in rows if any(name in row for name in names)]
     lead = (*META_NAMES, *_ORIGIN) if question.include_meta else _ORIGIN
@@ -101,6 +105,28 @@ def project(rows: list[Row], question: Question) -> tuple[list[Row], list[str] |
                 shown[name] = None
         kept.append(shown)
     return kept, names
+
+
+def _dicts_among(rows: list[Row], name: str) -> list[Row]:
+    return [value for row in rows if isinstance(value := row.get(name), dict)]
+
+
+def _with_reached(rows: list[Row], ways: dict[str, list[Way]]) -> list[Row]:
+    """Return the rows with the values that a path into a dict leads to, under the path's name."""
+    ways = {name: found for name, found in ways.items() if found}
+    if not ways:
+        return rows
+    return [
+        {
+            **row,
+            **{
+                name: value
+                for name, found in ways.items()
+                if name not in row and (value := reached(row, found)) is not UNSET
+            },
+        }
+        for row in rows
+    ]
 
 
 def _with_every_column(rows: list[Row], question: Question) -> list[Row]:
@@ -121,8 +147,11 @@ def _with_every_column(rows: list[Row], question: Question) -> list[Row]:
 
 def _refined(columns: Columns, question: Question) -> Columns:
     """Return whole-stream columns as `project` would have made them."""
+    from expr_tracker.history.columns import Columns  # noqa: PLC0415 - tables only
+
     if question.metrics is not None:
-        names = select_names(question.metrics, columns.by_name)
+        names = names_meant(question.metrics, columns.by_name, columns.dicts_of)
+        columns.reach({name: ways_to(name, columns.by_name) for name in names})
         if question.dropna:
             marks = [columns.by_name[name].marks for name in names if name in columns.by_name]
             kept = [row for row, cells in enumerate(zip(*marks, strict=True)) if any(cells)]
@@ -135,4 +164,5 @@ def _refined(columns: Columns, question: Question) -> Columns:
         chosen = question.metrics or ()
         shown = [n for n in columns.by_name if n not in META_NAMES or n in chosen]
         columns = columns.selected(shown)
-    return columns
+    # No row, no column: what rows become that are none.
+    return columns if columns.length else Columns()

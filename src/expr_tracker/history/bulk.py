@@ -18,7 +18,8 @@ import msgspec
 from msgspec import UNSET
 
 from expr_tracker.history.columns import Columns, cells_of
-from expr_tracker.history.question import Question, is_glob, select_names
+from expr_tracker.history.nested import heads_of
+from expr_tracker.history.question import Question, is_glob
 from expr_tracker.history.source import Source, has_one_object_per_line
 from expr_tracker.history.view import Stretch, View
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
@@ -33,9 +34,9 @@ _META: Final = ("_step", "_time")
 
 
 def columns_of(source: Source, view: View, question: Question) -> Columns:
-    """Return every merged row of a stream as columns; the question's columns where it names them.
+    """Return every merged row of a stream as columns, ascending by step.
 
-    Rows are ascending by step. Only ``metrics`` of the question is looked at.
+    Where the question names its metrics, columns that it has nothing to do with may be left out.
     """
     assert not view.is_by_attempt
     table = _Table(source)
@@ -49,11 +50,7 @@ def columns_of(source: Source, view: View, question: Question) -> Columns:
     if row is not None and view.open_key(row) is not None:
         last = Stretch(source.size, source.size, view.newest, None)
         table.take({name: [value] for name, value in row.items()}, last)
-    columns = table.finished()
-    if question.metrics is not None:
-        names = select_names(question.metrics, columns.by_name)
-        columns = columns.selected([*_META, *(name for name in names if name not in _META)])
-    return columns
+    return table.finished()
 
 
 def _only(question: Question) -> tuple[str, ...] | None:
@@ -61,7 +58,10 @@ def _only(question: Question) -> tuple[str, ...] | None:
     names = question.metrics
     if names is None or any(is_glob(name) or _FIELD_REFUSED.search(name) for name in names):
         return None
-    return (*_META, *(name for name in names if name not in _META))
+    heads = (
+        head for name in names for head, _ in heads_of(name) if not _FIELD_REFUSED.search(head)
+    )
+    return tuple(dict.fromkeys((*_META, *names, *heads)))
 
 
 class _LineDecoder:

@@ -2,7 +2,8 @@
 
 A `Column` keeps numbers in a machine array and everything else apart, so a million floats cost nine
 bytes each while a stray text loses neither itself nor its neighbours. What kind of column it is in
-the end (`Column.kind`) follows from the cells that are left after all patches.
+the end (`Column.kind`) follows from the cells that are left after all patches, and so does what
+stands aside of its numbers (`Column.aside`), for which a table has a second column.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import UNSET, UnsetType
 
+from expr_tracker.history.nested import Way, reached
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Column", "Columns", "Kind"]
+__all__ = ["SIDE", "Column", "Columns", "Kind"]
 
 Kind = Literal["float", "int", "bool", "text", "nested", "null"]
 
+#: The ending of the second column's name; its cells are JSON, in exported files as in tables.
+SIDE: Final = "#json"
 #: What a cell is, one byte each; numbers come last so that one comparison tells them apart.
 MISSING, NULL, OTHER, BOOL, INT, FLOAT = range(6)
 #: Every whole number up to here is a float; the next one is not.
@@ -121,10 +125,11 @@ class Column:
             self._numbers_of("q")[row] = value
             return
         numbers = self._numbers_of("d")
+        self.wide.pop(row, None)  # the change to floats may have noted what stood here
         try:
             near = float(value)
         except OverflowError:
-            # No float comes near it: the table shows null, the rows show the number.
+            # No float comes near it: a table shows null, and the number beside it.
             self.marks[row] = OTHER
             self.others[row] = value
             return
@@ -139,7 +144,7 @@ class Column:
             numbers = array(typecode, bytes(8 * len(self.marks)))
         elif typecode == "d" and numbers.typecode == "q":
             for row, value in enumerate(numbers):
-                if int(float(value)) != value:
+                if int(float(value)) != value and self.marks[row] == INT:
                     self.wide[row] = value
             numbers = array("d", numbers)
         self.numbers = numbers
@@ -193,13 +198,18 @@ class Column:
                 self.marks[row] = OTHER
                 self.others[row] = value
 
-    def lossy(self) -> int:
-        """Return how many values the finished column does not show as they were logged."""
+    def aside(self) -> dict[int, Any]:
+        """Return by row what the finished column, if it is one of numbers, does not show.
+
+        Those are values that are no number, and whole numbers that a float column rounds. Other
+        columns show everything.
+        """
         kind = self.kind()
         if kind == "float":
-            beyond = sum(not STEP_MIN <= value <= STEP_MAX for value in self.wide.values())
-            return len(self.others) + beyond
-        return len(self.others) if kind in ("int", "bool") else 0
+            near = self.floats()
+            rounded = {row: whole for row, whole in self.wide.items() if int(near[row]) != whole}
+            return {**self.others, **rounded}
+        return self.others if kind in ("int", "bool") else {}
 
     def taken(self, rows: list[int]) -> Column:
         """Return a column of these rows, in this order."""
@@ -303,6 +313,29 @@ class Columns:
         """Make a column without values for every name that has none."""
         for name in names:
             self.by_name.setdefault(name, Column(self.length))
+
+    def dicts_of(self, name: str) -> list[Row]:
+        """Return the dicts among the cells of a column, by row."""
+        others = self.by_name[name].others
+        return [others[row] for row in sorted(others) if isinstance(others[row], dict)]
+
+    def reach(self, ways: dict[str, list[Way]]) -> None:
+        """Fill the cells that are missing with what the ways into dicts lead to."""
+        self.finish()
+        for name, found in ways.items():
+            heads = [self.by_name[head].others for head, _ in found]
+            for row in sorted(set[int]().union(*heads)):
+                cells = {
+                    head: others[row]
+                    for (head, _), others in zip(found, heads, strict=True)
+                    if row in others
+                }
+                value = reached(cells, found)
+                if value is UNSET:
+                    continue
+                column = self.by_name.setdefault(name, Column(self.length))
+                if column.marks[row] == MISSING:
+                    column.put(row, value)
 
     def finish(self) -> None:
         """Give every column the full length."""

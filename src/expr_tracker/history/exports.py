@@ -1,6 +1,7 @@
 """`export`: what was logged, in a file that other programs read; in bounded memory.
 
-One line per step and stream, merged as the default reading is. Nothing is lost on the way:
+One line per step and stream, merged as the default reading is; of one attempt, or one per attempt
+and step, where that is asked for. Nothing is lost on the way:
 
 - parquet, arrow: numbers are numbers, non-finite ones too; null is both missing and ``None``. A
   column of texts is text, one of lists or dicts JSON text. What a numeric column cannot hold
@@ -24,6 +25,7 @@ from expr_tracker.errors import QueryError
 from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns
 from expr_tracker.history.frames import arrow_array, import_arrow, json_text, plain_text
 from expr_tracker.history.location import producers_of
+from expr_tracker.history.question import ask
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
@@ -62,13 +64,14 @@ class ExportReport:
     streams: tuple[str, ...]
 
 
-def export(
+def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
     run: str | os.PathLike[str],
     output: str | os.PathLike[str],
     format: Format | None = None,  # noqa: A002 - the word that users look for
     *,
     stream: Any = "*",
     rank: Any = None,
+    attempt: int | Literal["all"] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> ExportReport:
     """Write what a run has logged to a file.
@@ -81,16 +84,20 @@ def export(
         stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
             Several streams are told apart by the columns ``_stream`` and ``_rank``.
         rank: as for `read_history`.
+        attempt: as for `read_history`: ``None`` is the default reading, a number that attempt
+            alone, ``"all"`` every one beside the others, told apart by the column ``_attempt``.
         progress: called with the rows done and the rows to do.
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
-        QueryError: an unknown format, or an output that would overwrite the run itself.
+        QueryError: an unknown format, an output that would overwrite the run itself, or an attempt
+            that a stream does not have.
         MissingExtraError: pyarrow is needed and not installed.
         OSError: the output cannot be written; what stood there stays.
     """
     target = Path(output)
     kind = _format_of(target, format)
+    attempt = ask(attempt=attempt).attempt
     producers = producers_of(run, stream, rank)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
@@ -101,12 +108,32 @@ def export(
         sources = [
             (producer.key, stack.enter_context(Source.offline(producer))) for producer in producers
         ]
-        reading = _Reading(sources, is_single=is_single and rank != "*", progress=progress)
+        reading = _Reading(
+            [
+                (key if not is_single or rank == "*" else None, source, views)
+                for key, source in sources
+                for views in [_views(key, source, attempt)]
+            ],
+            progress=progress,
+        )
         with _naming(target), replacing(target) as temporary:
             rows = _WRITERS[kind](reading, temporary)
         for _, source in sources:
             source.report()
     return ExportReport(target, rows, tuple(key.label for key, _ in sources))
+
+
+def _views(
+    key: StreamKey, source: Source, attempt: int | Literal["all"] | None
+) -> dict[int | None, View]:
+    """Return the views that are read one after the other, by the attempt that rows are marked with."""
+    attempts = source.index.attempts
+    if attempt == "all":
+        return {number: View(attempts, number) for number in sorted({a.number for a in attempts})}
+    try:
+        return {None: View(attempts, attempt)}
+    except QueryError as error:
+        raise QueryError(f"{key.label}: {error}") from None
 
 
 @contextmanager
@@ -137,35 +164,45 @@ def _format_of(target: Path, given: object) -> Format:
 
 
 class _Reading:
-    """The rows to export, to be read once or twice."""
+    """The rows to export, to be read once or twice.
+
+    Args:
+        sources: each with the producer that its rows are marked with, if they are, and its views.
+        progress: called with the rows done and the rows to do.
+    """
 
     def __init__(
         self,
-        sources: list[tuple[StreamKey, Source]],
+        sources: list[tuple[StreamKey | None, Source, dict[int | None, View]]],
         *,
-        is_single: bool,
         progress: Callable[[int, int], object] | None,
     ) -> None:
         self._sources = sources
-        self._is_single = is_single
         self._progress = progress
         self._done = 0
         self.passes = 1
 
     def batches(self) -> Iterator[list[Row]]:
-        """Yield all rows, stream after stream, ascending by step."""
-        total = self.passes * sum(source.index.rows for _, source in self._sources)
-        for key, source in self._sources:
-            for batch in rows_by_step(source, View(source.index.attempts, None)):
-                self._done += len(batch)
-                yield batch if self._is_single else [_labelled(key, row) for row in batch]
-                if self._progress is not None:
-                    self._progress(min(self._done, total), total)
+        """Yield all rows, stream after stream and attempt after attempt, ascending by step."""
+        total = self.passes * sum(source.index.rows for _, source, _ in self._sources)
+        for key, source, views in self._sources:
+            for attempt, view in views.items():
+                origin: Row = {} if key is None else {"_stream": key.stream, "_rank": key.rank}
+                if attempt is not None:
+                    origin["_attempt"] = attempt
+                for batch in rows_by_step(source, view):
+                    self._done += len(batch)
+                    yield [_labelled(origin, row) for row in batch] if origin else batch
+                    if self._progress is not None:
+                        self._progress(min(self._done, total), total)
 
 
-def _labelled(key: StreamKey, row: Row) -> Row:
+def _labelled(origin: Row, row: Row) -> Row:
     meta: Row = {name: row[name] for name in META_NAMES if name in row}
-    return {**meta, "_stream": key.stream, "_rank": key.rank, **row}
+    labelled = {**meta, **origin, **row}
+    if "_attempt" in origin:
+        labelled["_attempt"] = origin["_attempt"]
+    return labelled
 
 
 def _write_jsonl(reading: _Reading, path: Path) -> int:

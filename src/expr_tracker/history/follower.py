@@ -3,11 +3,12 @@
 A `Follower` keeps a place in the file and reads from there. It survives a file that does not exist
 yet, a torn tail (read once it is whole), rotation (offsets count over all parts), a file cut short
 (reading goes on where the two still agree) and one that was replaced (reading begins again). It
-opens the file only while it looks.
+opens the file only while it looks, and warns of set-aside parts that are gone.
 """
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections import deque
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.history.source import Source
 from expr_tracker.store.files import RunFiles, StreamKey, check_stream
 from expr_tracker.store.index import StreamIndex
+from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import parts_said
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
 
 __all__ = ["Follower", "follow"]
+
+_logger = logging.getLogger("expr_tracker")
 
 #: One look reads about this much, so that a late follower of a long run needs bounded memory.
 _LOOK_BYTES_MAX: Final = 16 << 20
@@ -79,6 +84,7 @@ class Follower:
         self.is_behind = False
         self._places: deque[tuple[int, int]] = deque(maxlen=_PLACES_MAX)
         self._head = b""
+        self._lost: list[LostPart] | None = None
 
     def skip(self) -> None:
         """Pass over everything that is there now."""
@@ -101,7 +107,10 @@ class Follower:
             return []
         rows: list[Row] = []
         with Source(self.path, file, StreamIndex(size=file.size)) as source:
+            restarts = self.restarts
             start = self._place_in(file)
+            if self._lost is None or self.restarts > restarts:
+                self._report_lost()
             end = start
             for at, piece in source.pieces(start, file.size):
                 rows += source.decode(at, piece)
@@ -112,6 +121,14 @@ class Follower:
             self.unreadable += len(source.unreadable) + len(source.foreign)
             self._move(file, end)
         return rows
+
+    def _report_lost(self) -> None:
+        """Warn of parts that are gone: at the first look and whenever the file is not as it was."""
+        parts, live_size = parts_said(self.path)
+        lost = lost_parts(self.path, parts, live_size=live_size)
+        if lost and lost != self._lost:
+            _logger.warning("%s: rows are lost: %s.", self.path, lost_parts_text(lost))
+        self._lost = lost
 
     def _move(self, file: LineFile, offset: int) -> None:
         self._places = deque(

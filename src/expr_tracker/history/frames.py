@@ -1,11 +1,12 @@
-"""Columns as a table of pandas, polars or Arrow. It never fails for what a column holds.
+"""Columns as a table of pandas, polars or Arrow. It never fails for what a column holds, nor loses any.
 
-- Numbers stay numbers. In a column that has any, what is none is null, with one warning that
-  names the column; ``output_type="dict"`` shows every value as it was logged.
-- Whole numbers beyond 64 bits make their column floats (same warning); whole numbers beside
-  floats become floats, truth values beside numbers 0 and 1.
-- A column of texts is text. A column of lists or dicts holds Python objects in pandas and JSON
-  texts in polars and Arrow.
+- Numbers stay numbers. What a column of numbers cannot hold (texts, lists, whole numbers that a
+  float would round) is null in it, or the nearest float, and stands as JSON text in the same row of
+  a second column behind it, ``NAME#json``; one warning names the two.
+- Whole numbers beyond 64 bits make their column floats; whole numbers beside floats become floats,
+  truth values beside numbers 0 and 1.
+- A column of texts is text. A column with lists or dicts and no number holds Python objects in
+  pandas; in polars and Arrow every cell of it is JSON text, texts among them included.
 - polars and Arrow tell a missing value (null) from NaN. pandas has NaN for both in a float
   column; whole numbers and truth values with gaps get its nullable types (``Int64``, ``boolean``).
 """
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from expr_tracker.errors import MissingExtraError
-from expr_tracker.history.columns import BOOL, Column, Columns, Kind
+from expr_tracker.history.columns import BOOL, SIDE, Column, Columns, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,22 +49,42 @@ def frame_of(columns: Columns, output: Output, label: str) -> Any:
     Raises:
         MissingExtraError: the library is not installed.
     """
-    columns.finish()
-    for name, column in columns.by_name.items():
-        lossy = column.lossy()
-        if lossy and _is_first(label, name):
-            _logger.warning(
-                "%s: column %r keeps its numbers; %s not shown as logged in the table. "
-                'output_type="dict" shows every value.',
-                label,
-                name,
-                "1 value is" if lossy == 1 else f"{lossy} values are",
-            )
+    columns = _with_sides(columns, label)
     if output == "pandas":
         return _pandas(columns)
     if output == "polars":
         return _polars(columns)
     return _arrow(columns)
+
+
+def _with_sides(columns: Columns, label: str) -> Columns:
+    """Return the table with a second column behind each that has something aside."""
+    columns.finish()
+    asides = {name: column.aside() for name, column in columns.by_name.items()}
+    if not any(asides.values()):
+        return columns
+    table = Columns()
+    table.length = columns.length
+    for name, column in columns.by_name.items():
+        table.by_name[name] = column
+        aside = asides[name]
+        if not aside:
+            continue
+        second = name + SIDE
+        while second in columns.by_name:  # somebody's metric has that very name
+            second += SIDE
+        side = table.by_name[second] = Column(columns.length)
+        for row, value in aside.items():
+            side.put(row, json_text(value))
+        if _is_first(label, name):
+            _logger.warning(
+                "%s: the column %r keeps its numbers; %s as JSON in the column %r.",
+                label,
+                name,
+                "1 other value stands" if len(aside) == 1 else f"{len(aside)} other values stand",
+                second,
+            )
+    return table
 
 
 def _is_first(label: str, name: str) -> bool:
@@ -93,8 +114,7 @@ def _texts(column: Column, kind: Kind) -> list[str | None]:
     texts: list[str | None] = [None] * len(column.marks)
     convert = plain_text if kind == "text" else json_text
     for row, value in column.others.items():
-        # Beside lists and dicts a text stays what it is.
-        texts[row] = plain_text(value) if isinstance(value, str) else convert(value)
+        texts[row] = convert(value)
     return texts
 
 
@@ -129,7 +149,8 @@ def _polars(columns: Columns) -> pl.DataFrame:
                 chosen = pl.when(pl.col("is_set")).then(pl.col("values"))
                 values = pair.select(chosen.alias(shown)).to_series()
             series[shown] = values
-    return pl.DataFrame(list(series.values()))
+    # By name: of a list polars would rename the column whose name is empty.
+    return pl.DataFrame(series)
 
 
 def import_arrow(what: str = "output_type='arrow'") -> Any:

@@ -8,7 +8,7 @@ writer's lock and holds no lock while it reads.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from expr_tracker.history.answer import answer
 from expr_tracker.history.question import Question, ask
@@ -19,10 +19,23 @@ from expr_tracker.history.view import View
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import SupportsIndex, Unpack
 
-    from expr_tracker.history.location import Producer
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from expr_tracker.history.question import (
+        ArrowOutput,
+        Asked,
+        PandasOutput,
+        PolarsOutput,
+        RowsOutput,
+    )
     from expr_tracker.options import Options
+    from expr_tracker.row import Row
     from expr_tracker.store.live import LiveSnapshot
+    from expr_tracker.store.producers import Producer, RankChoice, StreamChoice
 
 __all__ = ["HistoryStore", "Point", "Series"]
 
@@ -60,22 +73,62 @@ class HistoryStore:
         self._counting = threading.Lock()
         self._queries = 0
         self._disk_queries = 0
-        self._reported: tuple[int, int] = (0, 0)
+        self._reported: tuple[int, int, int] = (0, 0, 0)
         #: The newest points by metric.
         self.series = Series(self._open, options.alert_window, guard)
 
-    def query(  # noqa: PLR0913 - the keywords of `history`
+    @overload
+    def query(
         self,
-        n: int | None = 50,
+        n: SupportsIndex | None = 50,
         *,
-        output_type: str | None = "dict",
-        metrics: Any = None,
-        step_range: Any = None,
-        include_meta: bool = True,
         include_open: bool = True,
-        fill_missing: bool = False,
-        dropna: bool = False,
-        attempt: Any = None,
+        output_type: RowsOutput = ...,
+        **asked: Unpack[Asked],
+    ) -> list[Row]: ...
+    @overload
+    def query(
+        self,
+        n: SupportsIndex | None = 50,
+        *,
+        include_open: bool = True,
+        output_type: PandasOutput,
+        **asked: Unpack[Asked],
+    ) -> pd.DataFrame: ...
+    @overload
+    def query(
+        self,
+        n: SupportsIndex | None = 50,
+        *,
+        include_open: bool = True,
+        output_type: PolarsOutput,
+        **asked: Unpack[Asked],
+    ) -> pl.DataFrame: ...
+    @overload
+    def query(
+        self,
+        n: SupportsIndex | None = 50,
+        *,
+        include_open: bool = True,
+        output_type: ArrowOutput,
+        **asked: Unpack[Asked],
+    ) -> pa.Table: ...
+    @overload
+    def query(
+        self,
+        n: SupportsIndex | None = 50,
+        *,
+        include_open: bool = True,
+        output_type: str | None,
+        **asked: Unpack[Asked],
+    ) -> Any: ...
+    def query(
+        self,
+        n: SupportsIndex | None = 50,
+        *,
+        include_open: bool = True,
+        output_type: str | None = "dict",
+        **asked: Unpack[Asked],
     ) -> Any:
         """Return what this stream has logged; the keywords are those of ``et.history``.
 
@@ -85,16 +138,7 @@ class HistoryStore:
             ForkedObjectError: the store belongs to the parent process.
         """
         self._guard()
-        question = ask(
-            n,
-            output_type=output_type,
-            metrics=metrics,
-            step_range=step_range,
-            include_meta=include_meta,
-            fill_missing=fill_missing,
-            dropna=dropna,
-            attempt=attempt,
-        )
+        question = ask(n, output_type=output_type, **asked)
         with self._open() as source:
             if not include_open:
                 source.open_row = None
@@ -103,20 +147,15 @@ class HistoryStore:
             self._report(source)
             return result
 
-    def query_several(  # noqa: PLR0913 - the keywords of `history`
+    def query_several(
         self,
-        n: int | None = 50,
+        n: SupportsIndex | None = 50,
         *,
-        stream: Any,
-        rank: Any = None,
-        output_type: str | None = "dict",
-        metrics: Any = None,
-        step_range: Any = None,
-        include_meta: bool = True,
+        stream: StreamChoice,
+        rank: RankChoice = None,
         include_open: bool = True,
-        fill_missing: bool = False,
-        dropna: bool = False,
-        attempt: Any = None,
+        output_type: str | None = "dict",
+        **asked: Unpack[Asked],
     ) -> Any:
         """Return what streams of the same run have logged, this one as it is in memory.
 
@@ -129,16 +168,7 @@ class HistoryStore:
             ForkedObjectError: the store belongs to the parent process.
         """
         self._guard()
-        question = ask(
-            n,
-            output_type=output_type,
-            metrics=metrics,
-            step_range=step_range,
-            include_meta=include_meta,
-            fill_missing=fill_missing,
-            dropna=dropna,
-            attempt=attempt,
-        )
+        question = ask(n, output_type=output_type, **asked)
 
         def open_source(producer: Producer) -> Source:
             is_own = producer.path == self.path
@@ -194,8 +224,8 @@ class HistoryStore:
 
     def _report(self, source: Source) -> None:
         """Warn about damage once, not at every query that passes it."""
-        met = (len(source.unreadable), len(source.foreign))
-        if met > self._reported:
+        met = (len(source.unreadable), len(source.foreign), len(source.lost()))
+        if any(map(int.__gt__, met, self._reported)):
             self._reported = met
             source.report()
 

@@ -65,11 +65,21 @@ def _say_nothing(source: Source) -> None:
 def _has(source: Source, name: str) -> bool:
     if source.open_row is not None and name in source.open_row:
         return True
-    keys = {
+    spellings = [(name,), tuple(name.split("/"))]  # the second leads into a dict
+    searched = [[_keys(part) for part in parts] for parts in spellings]
+    return any(
+        all(any(key in piece for key in keys) for keys in parts)
+        for _, piece in source.pieces(0, source.size)
+        for parts in searched
+    )
+
+
+def _keys(name: str) -> set[bytes]:
+    """Return how a file may spell a member's name."""
+    return {
         json.dumps(name, ensure_ascii=escaped).encode("utf-8", "backslashreplace")
         for escaped in (False, True)
     }
-    return any(key in piece for _, piece in source.pieces(0, source.size) for key in keys)
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -8,7 +8,8 @@ its schema lacks and knows nothing of patches, attempts or non-finite numbers:
 - no column has a null, so every line has every column;
 - the bytes hold exactly two quotes for each of those names, so no line has anything else: no other
   member (``_nonfinite`` and markers included), no text;
-- steps increase strictly, so there is nothing to merge.
+- steps increase strictly, so there is nothing to merge;
+- no whole number is rounded: a long one among floats has its exact value aside (`frames`).
 
 Where one of these does not hold, the answer is ``None`` and the long way is taken. Its float parser
 is correctly rounded (a property test compares it with ours).
@@ -17,6 +18,7 @@ is correctly rounded (a property test compares it with ours).
 from __future__ import annotations
 
 import io
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +38,9 @@ __all__ = ["plain_table"]
 PLAIN_BYTES_MIN: Final = 4 << 20
 #: Lines at either end that are decoded to tell whole numbers from floats.
 _SAMPLE_LINES: Final = 256
+#: Whole numbers below are floats; a longer one, as the file spells it.
+_FLOAT_EXACT_MAX: Final = 2.0**53
+_LONG_WHOLE: Final = re.compile(rb":[ \t]*-?[0-9]{16,}[ \t]*[,}]")
 
 
 def plain_table(source: Source, question: Question) -> Any:
@@ -89,9 +94,20 @@ def _plain_frame(source: Source, question: Question) -> pl.DataFrame | None:  # 
         frame.height != index.rows
         or any(column.null_count() for column in frame.get_columns())
         or not bool((steps.diff().drop_nulls() > 0).all())
+        or _rounds(frame, data)
     ):
         return None
     return _selected(frame, question)
+
+
+def _rounds(frame: pl.DataFrame, data: bytes) -> bool:
+    """Say whether a column of floats may have taken in a whole number that is none."""
+    for column in frame.get_columns():
+        if column.dtype.is_float():
+            highest: Any = column.abs().max()
+            if highest is not None and highest >= _FLOAT_EXACT_MAX:
+                return _LONG_WHOLE.search(data) is not None
+    return False
 
 
 def _end_of_rows(file: LineFile) -> int:

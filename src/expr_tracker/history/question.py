@@ -2,6 +2,10 @@
 
 Everything that has no meaning is refused here, with the rule that it broke; the rooms behind rely
 on a `Question` that makes sense.
+
+The keywords are spelled once, as `Asked`, and checked once, in `ask`. The functions that users call
+(``et.history``, `read_history`) repeat their names and defaults, for `help` shows those; a test holds
+them against `ask`.
 """
 
 from __future__ import annotations
@@ -9,17 +13,43 @@ from __future__ import annotations
 import fnmatch
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, SupportsIndex, TypeAlias, TypedDict
 
 from expr_tracker.errors import QueryError
 from expr_tracker.row import META_NAMES
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
 
-__all__ = ["Output", "Question", "QuestionTypeError", "ask", "is_glob", "select_names"]
+    from expr_tracker.store.producers import RankChoice, StreamChoice
+
+__all__ = [
+    "ArrowOutput",
+    "Asked",
+    "AskedHere",
+    "AskedOfRun",
+    "AttemptChoice",
+    "MetricChoice",
+    "Output",
+    "PandasOutput",
+    "PolarsOutput",
+    "Question",
+    "QuestionTypeError",
+    "RowsOutput",
+    "StepRange",
+    "ask",
+    "is_glob",
+    "select_names",
+]
 
 Output = Literal["dict", "pandas", "polars", "arrow"]
+
+#: What ``output_type`` may be for each of them; in any letter case, which types cannot say.
+RowsOutput = Literal["dict", "dicts", "records", "list"] | None
+PandasOutput = Literal["pandas", "pd", "dataframe", "df"]
+PolarsOutput = Literal["polars", "pl"]
+ArrowOutput = Literal["arrow", "pyarrow"]
 
 _OUTPUTS: Final[dict[str, Output]] = {
     "dict": "dict",
@@ -35,6 +65,39 @@ _OUTPUTS: Final[dict[str, Output]] = {
     "arrow": "arrow",
     "pyarrow": "arrow",
 }
+
+
+MetricChoice: TypeAlias = "str | list[str] | tuple[str, ...] | set[str] | frozenset[str] | None"
+#: Half open; an infinity is no limit.
+StepRange: TypeAlias = (
+    "tuple[SupportsIndex | float | None, SupportsIndex | float | None] | range | None"
+)
+AttemptChoice: TypeAlias = "int | Literal['all'] | None"
+
+
+class Asked(TypedDict, total=False):
+    """What is asked of a stream, beside ``n`` and ``output_type``; `ask` has the defaults."""
+
+    metrics: MetricChoice
+    step_range: StepRange
+    include_meta: bool
+    fill_missing: bool
+    dropna: bool
+    attempt: AttemptChoice
+
+
+class AskedOfRun(Asked, total=False):
+    """What is asked of a run on disk: of which of its streams and ranks, too."""
+
+    stream: StreamChoice
+    rank: RankChoice
+
+
+class AskedHere(AskedOfRun, total=False):
+    """What ``et.history`` is asked: of this process's run, or of one on disk."""
+
+    include_open: bool
+    run: str | os.PathLike[str] | None
 
 
 class QuestionTypeError(QueryError, TypeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, overload
 
 from expr_tracker.history.answer import Labelled, answer, answer_several
 from expr_tracker.history.attempts import told_attempts
@@ -14,26 +14,83 @@ from expr_tracker.store.lock import is_locked
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+    from typing import SupportsIndex, Unpack
 
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from expr_tracker.history.question import (
+        ArrowOutput,
+        AskedOfRun,
+        AttemptChoice,
+        MetricChoice,
+        PandasOutput,
+        PolarsOutput,
+        RowsOutput,
+        StepRange,
+    )
+    from expr_tracker.row import Row
     from expr_tracker.store.index import Attempt
+    from expr_tracker.store.producers import RankChoice, StreamChoice
 
 __all__ = ["answer_run", "list_attempts", "read_history"]
 
 
-def read_history(  # noqa: PLR0913 - the keywords of `history`
+@overload
+def read_history(
     run: str | os.PathLike[str],
-    n: int | None = 50,
+    n: SupportsIndex | None = 50,
     *,
-    stream: str | Sequence[str | None] | None = None,
+    output_type: RowsOutput = ...,
+    **asked: Unpack[AskedOfRun],
+) -> list[Row]: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: PandasOutput,
+    **asked: Unpack[AskedOfRun],
+) -> pd.DataFrame: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: PolarsOutput,
+    **asked: Unpack[AskedOfRun],
+) -> pl.DataFrame: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: ArrowOutput,
+    **asked: Unpack[AskedOfRun],
+) -> pa.Table: ...
+@overload
+def read_history(
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    output_type: str | None,
+    **asked: Unpack[AskedOfRun],
+) -> Any: ...
+def read_history(  # noqa: PLR0913 - spelled out, so that `help` shows them
+    run: str | os.PathLike[str],
+    n: SupportsIndex | None = 50,
+    *,
+    stream: StreamChoice = None,
     output_type: str | None = "dict",
-    metrics: str | Sequence[str] | set[str] | frozenset[str] | None = None,
-    step_range: tuple[int | None, int | None] | None = None,
+    metrics: MetricChoice = None,
+    step_range: StepRange = None,
     include_meta: bool = True,
     fill_missing: bool = False,
     dropna: bool = False,
-    attempt: int | Literal["all"] | None = None,
-    rank: int | Sequence[int] | Literal["*"] | None = None,
+    attempt: AttemptChoice = None,
+    rank: RankChoice = None,
 ) -> Any:
     """Read what a run has logged, while it is written or long after.
 
@@ -48,7 +105,7 @@ def read_history(  # noqa: PLR0913 - the keywords of `history`
             several, told apart by ``_stream`` (and ``_rank`` where ranks differ).
         output_type: ``"dict"`` (a list of rows), ``"pandas"``, ``"polars"`` or ``"arrow"``.
         metrics: one name or several; ``*``, ``?`` and ``[`` make a glob (``"train/*"``) unless a
-            metric has exactly that name.
+            metric has exactly that name. ``a/b`` is also the member ``b`` of a dict ``a``.
         step_range: ``(start, stop)``, ``stop`` left out; ``None`` on either side for no limit.
         include_meta: whether rows carry ``_step`` and ``_time``.
         fill_missing: whether absent names are given as ``None``.
@@ -129,8 +186,8 @@ def list_attempts(
 ) -> list[Attempt]:
     """Return the attempts of one stream, in the order they were made.
 
-    One without an end of its own is ``running``, ``rewound`` (by ``et.rewind``) or ``lost``;
-    ``None`` for a first attempt whose process is not known. The first began with its first row.
+    One without an end of its own is ``running`` while its process holds the stream, else ``lost``.
+    The first began with its first row.
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
@@ -139,4 +196,5 @@ def list_attempts(
     # Asked before the file is opened: a writer that ends in between is running, not lost.
     was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
+        source.report_lost()
         return told_attempts(producer, source, was_live=was_live)

@@ -18,12 +18,14 @@ import msgspec
 from expr_tracker.errors import RunNotFoundError
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
 from expr_tracker.store.files import StreamKey
-from expr_tracker.store.index import StreamIndex, load_index
+from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.journal import read_journal
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import is_marker
+from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import load_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +50,10 @@ def has_one_object_per_line(piece: bytes, count: int) -> bool:
     """Say whether ``count`` objects decoded from ``piece`` stand on one line each.
 
     A decoder takes line ends for white space, so two rows glued together, or one cut by a line
-    end, could pass unnoticed; the numbers then differ. (One of each in one piece would need two
-    unrelated accidents that both leave valid JSON.)
+    end, could pass unnoticed; the numbers then differ. An empty line would make up for a glued one,
+    so what glued rows look like is looked for too; it may stand in a text, and costs time only.
     """
-    return piece.count(b"\n") == count
+    return piece.count(b"\n") == count and b"}{" not in piece
 
 
 class Source:
@@ -126,6 +128,10 @@ class Source:
                     "History reads only the rows in memory: %s cannot be opened (%s).", path, error
                 )
                 index = StreamIndex(attempts=[replace(each, offset=0) for each in index.attempts])
+        if file is not None and file.size < index.size:
+            # Something was taken out of it, and what is left does not lie where it lay.
+            index = StreamIndex(parts=index.parts)
+            index.scan(file)
         for line in snapshot.pending:
             _take_in(index, line)
         pending = b"".join(snapshot.pending) if snapshot.pending else b""
@@ -279,9 +285,29 @@ class Source:
             break
         return None
 
+    def lost(self) -> list[LostPart]:
+        """Return the parts of the file that are gone, as far as anything tells of them."""
+        parts = self.index.parts
+        if (
+            self.file is not None
+            and self.file.live_start == sum(part.size for part in parts)
+            and [part.number for part in parts] == [*range(1, len(parts) + 1)]
+        ):
+            return []
+        return lost_parts(self.path, parts, live_size=self.index.live_size)
+
+    def report_lost(self) -> None:
+        """Warn about the parts of the file that are gone, and their rows with them."""
+        lost = self.lost()
+        if lost:
+            _logger.warning("%s: rows are lost: %s.", self.path, lost_parts_text(lost))
+
     def report(self) -> None:
-        """Warn once about whatever was skipped since the source was opened."""
+        """Warn once about whatever was skipped since the source was opened, or is lost."""
         found = []
+        lost = self.lost()
+        if lost:
+            found.append(f"rows are lost: {lost_parts_text(lost)}")
         damaged = self.unreadable
         if damaged:
             what = (

@@ -43,7 +43,7 @@ class RunOverview:
     streams: tuple[str, ...]
     """The labels of its producers: ``default``, ``data``, ``data rank 1``."""
     rows: int
-    """Metric rows over all producers, patches counted."""
+    """Metric rows over all producers, patches counted; a warning says where parts are gone."""
     last_step: int | None
     """The highest step of the first producer's newest attempt."""
     started: float | None
@@ -135,6 +135,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
     for producer in producers_of(run, "*"):
         was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
+            source.report_lost()
             index = source.index
             found.add(_status_of(producer, source, was_live=was_live))
             streams.append(producer.key.label)
@@ -165,7 +166,7 @@ def _newest_value(producer: Producer, source: Source, metric: str) -> Any:
     pinned = summary.get("_pinned")
     is_pinned = isinstance(pinned, list) and metric in pinned
     # A killed attempt logged more than it had time to sum up: only an end vouches for the rest.
-    is_final = source.index.attempts[-1].status is not None
+    is_final = source.index.attempts[-1].is_final
     if metric in summary and (is_pinned or is_final):
         return summary[metric]
     points = newest_points(source, metric, 1)

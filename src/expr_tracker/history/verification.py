@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import Producer, producers_of
+from expr_tracker.history.progress import Progress, size_bytes
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
@@ -23,13 +25,17 @@ from expr_tracker.history.view import View
 from expr_tracker.row import Row, without_nonfinite
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import path_within, sidecar_of
-from expr_tracker.store.index import StreamIndex, tail_checksum
+from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line
-from expr_tracker.store.reader import part_paths
+from expr_tracker.store.lock import is_locked
+from expr_tracker.store.sidecar import tail_checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from expr_tracker.store.index import Attempt
+    from expr_tracker.store.parts import LostPart
 
 __all__ = ["AttemptReport", "RunReport", "StreamReport", "compare", "verify"]
 
@@ -53,6 +59,9 @@ class AttemptReport:
     number: int
     from_step: int | None
     status: str | None
+    """How it ended, in the words of `list_attempts`."""
+    clock_back: float | None = None
+    """By how many seconds its clock was behind the newest time before it, beyond an hour."""
     rows: int = 0
     steps: int = 0
     min_step: int | None = None
@@ -84,7 +93,8 @@ class StreamReport:
     has_open_row: bool = False
     """Whether an open row of a dead process was read from its journal."""
     sidecar: Sidecar = "missing"
-    parts_missing: list[str] = field(default_factory=list)
+    parts_lost: list[LostPart] = field(default_factory=list)
+    """Set-aside parts that are missing or cut."""
     media: int = 0
     """Media files that rows refer to, or that tables of theirs do."""
     media_missing: list[str] = field(default_factory=list)
@@ -109,11 +119,12 @@ class StreamReport:
             )
         if self.torn_bytes:
             found.append(f"a torn last line of {self.torn_bytes} bytes")
-        if self.sidecar == "wrong":
+        # A part that it names and that is gone is all that is wrong with it.
+        if self.sidecar == "wrong" and not any(lost.part for lost in self.parts_lost):
             found.append(
                 "the sidecar does not belong to this file (it is rebuilt when it is read)"
             )
-        found += [f"part {name} is missing" for name in self.parts_missing]
+        found += [f"part {part}" for part in self.parts_lost]
         found += [f"media file {name} is missing" for name in self.media_missing]
         found += [f"media file {name} does not have its hash" for name in self.media_changed]
         return found
@@ -137,19 +148,32 @@ class RunReport:
         return found
 
 
-def verify(run: str | os.PathLike[str], stream: Any = "*", rank: Any = None) -> RunReport:
+def verify(
+    run: str | os.PathLike[str],
+    stream: Any = "*",
+    rank: Any = None,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> RunReport:
     """Read every line of a run and report what is there and what is wrong.
+
+    Args:
+        run: the run's directory, or one of its metrics files.
+        stream: as `producers_of` takes it.
+        rank: likewise.
+        progress: called with the bytes done and the bytes to do; every file is read twice.
 
     Raises:
         RunNotFoundError: there is no such run, stream or rank.
     """
     producers = producers_of(run, stream, rank)
     directory = producers[0].path.parent
+    read = Progress(progress, 2 * sum(map(size_bytes, producers)))
     return RunReport(
         path=directory,
         status=status_of(run),
         has_identity=read_document(producers[0].files.identity) is not None,
-        streams=[_verify_stream(producer) for producer in producers],
+        streams=[_verify_stream(producer, read) for producer in producers],
     )
 
 
@@ -176,6 +200,8 @@ def _differences(one: Producer, other: Producer) -> list[str]:
     listed: list[str] = []
     count = 0
     with Source.offline(one) as left, Source.offline(other) as right:
+        left.report_lost()
+        right.report_lost()
         for step, mine, theirs in _paired(_rows(left), _rows(right)):
             if mine is not None and theirs is not None and _line(mine) == _line(theirs):
                 continue
@@ -236,20 +262,25 @@ def _line(row: Row) -> bytes:
         return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _verify_stream(producer: Producer) -> StreamReport:
+def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
     report = StreamReport(producer.key.stream, producer.key.rank, producer.path)
+    # Asked before the file is opened: a writer that ends in between is running, not lost.
+    was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
-        _count(source, report)
-        _hash(source, report)
+        scanned = _count(source, report, progress)
+        told = told_attempts(producer, source, was_live=was_live, attempts=scanned)
+        for attempt, each in zip(told, report.attempts, strict=True):
+            each.status = attempt.status
+        _hash(source, report, progress)
         report.torn_bytes = source.torn_bytes
         report.has_open_row = source.open_row is not None
         report.sidecar = _sidecar(source)
-    report.parts_missing = _missing_parts(producer.path)
+        report.parts_lost = source.lost()
     return report
 
 
-def _count(source: Source, report: StreamReport) -> None:
-    """Count rows by attempt and number the damaged lines."""
+def _count(source: Source, report: StreamReport, progress: Progress) -> list[Attempt]:
+    """Count rows by attempt and number the damaged lines; return the attempts as lines say them."""
     scanned = StreamIndex()
     assert source.file is not None
     scanned.scan(source.file)
@@ -266,6 +297,7 @@ def _count(source: Source, report: StreamReport) -> None:
             for number in _new_numbers(piece, at, set(source.foreign) - foreign):
                 report.foreign_lines.append(lines + number)
             lines += piece.count(b"\n")
+            progress.advance(len(piece))
             steps.setdefault(stretch.number, []).extend(row["_step"] for row in rows)
             if b"sha256" in piece:
                 for row in rows:
@@ -280,6 +312,7 @@ def _count(source: Source, report: StreamReport) -> None:
                 number=attempt.number,
                 from_step=attempt.from_step,
                 status=attempt.status,
+                clock_back=attempt.clock_back,
                 rows=len(mine),
                 steps=len(set(mine)),
                 min_step=min(mine, default=None),
@@ -287,6 +320,7 @@ def _count(source: Source, report: StreamReport) -> None:
             )
         )
     _check_media(source.path.parent, media, report)
+    return scanned.attempts
 
 
 def _new_numbers(piece: bytes, at: int, offsets: set[int]) -> list[int]:
@@ -294,14 +328,20 @@ def _new_numbers(piece: bytes, at: int, offsets: set[int]) -> list[int]:
     return [piece.count(b"\n", 0, offset - at) + 1 for offset in sorted(offsets)]
 
 
-def _hash(source: Source, report: StreamReport) -> None:
+def _hash(source: Source, report: StreamReport, progress: Progress) -> None:
     digest = hashlib.sha256()
+    size_of_row = source.size // max(1, report.rows)
+    left = source.size
     for batch in rows_by_step(source, View(source.index.attempts, None)):
         digest.update(b"".join(map(_line, batch)))
         report.steps += len(batch)
+        read = min(left, len(batch) * size_of_row)
+        left -= read
+        progress.advance(read)
         if report.min_step is None:
             report.min_step = batch[0]["_step"]
         report.max_step = batch[-1]["_step"]
+    progress.advance(left)
     report.sha256 = digest.hexdigest()
 
 
@@ -326,14 +366,6 @@ def _sidecar(source: Source) -> Sidecar:
     same = (index.lines, index.rows, index.max_step, index.unreadable, len(index.attempts))
     expected = (fresh.lines, fresh.rows, fresh.max_step, fresh.unreadable, len(fresh.attempts))
     return "consistent" if same == expected else "wrong"
-
-
-def _missing_parts(path: Path) -> list[str]:
-    """Return the numbers that the set-aside parts skip."""
-    before, _ = part_paths(path)
-    numbers = {int(part.stem) for part in before}
-    absent = set(range(1, max(numbers, default=0) + 1)) - numbers
-    return [f"{number:06}.jsonl" for number in sorted(absent)]
 
 
 def _media_of(value: Any) -> Iterator[tuple[str, str]]:

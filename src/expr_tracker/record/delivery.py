@@ -70,7 +70,8 @@ class Delivery:
                     sink(row)
                 except Exception as error:  # noqa: BLE001 - a sink's fault is counted, not raised
                     self._notices.count("degraded", "rows that a sink failed on")
-                    self._notices.once(("sink", sink), f"{sink!r} failed on a row: {error!r}.")
+                    name = getattr(sink, "__name__", None) or repr(sink)
+                    self._notices.once(("sink", sink), f"{name} failed on a row: {error!r}.")
 
     @property
     def is_here(self) -> bool:

@@ -14,21 +14,22 @@ One short critical section under one re-entrant lock. Its rules:
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from expr_tracker.errors import ForkedObjectError, StepError, StepOrderError, TrackerError
+from expr_tracker.errors import StepError
+from expr_tracker.record.deferral import Deferral
 from expr_tracker.record.delivery import Delivery
-from expr_tracker.record.finite import is_finite, is_plain_number, is_the_datas
+from expr_tracker.record.finite import is_finite, is_the_datas
 from expr_tracker.record.open_row import OpenRow
-from expr_tracker.row import (
-    RESERVED_NAMES,
-    STEP_MAX,
-    STEP_MIN,
-    Row,
-    RowEncoder,
-    step_from,
+from expr_tracker.record.refusals import (
+    drop_backward,
+    drop_late,
+    raise_backward,
+    raise_forked,
+    warn_of_repeats,
 )
+from expr_tracker.record.values import PlainValues
+from expr_tracker.row import STEP_MAX, STEP_MIN, Row, RowEncoder, step_from
 
 if TYPE_CHECKING:
     import threading
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
     from expr_tracker.options import Options
 
 __all__ = ["Recorder", "RowWriter"]
-
-#: Names checked once and for all; beyond it every call checks its names again.
-_KNOWN_NAMES_MAX: Final = 50_000
-#: Calls that wait for the end of a critical section on their own thread.
-_DEFERRED_MAX: Final = 1_000
 
 End = Literal["finished", "forked"]
 
@@ -88,19 +84,20 @@ class Recorder:
         self._wall = clock.wall
         self._monotonic = clock.monotonic
         self._notices = notices
-        self._encoder = encoder
+        self._values = PlainValues(encoder, notices)
         self._append_row = writer.append_row
         self._end: End | None = None
         self._busy = False
         self._inflight: tuple[Row, bool] | None = None
         self._rewind: tuple[int, Callable[[], None]] | None = None
         self._due: OpenRow | None = None
-        self._deferred: deque[Callable[[], object]] = deque()
+        self._deferral = Deferral(notices)
+        self._deferred = self._deferral.calls
         self._open: OpenRow | None = None
         self._highest: int | None = None
         self._newest: int | None = None
         self._next = 0
-        self._known: set[str] = set()
+        self._known = self._values.known
         self._delivery = Delivery(notices)
         self.latest: Row = {}
         self.rows = 0
@@ -207,7 +204,7 @@ class Recorder:
 
     def _log_any(self, data: Any, step: Any, commit: bool | None) -> None:  # noqa: FBT001
         wanted = None if step is None else step_from(step)
-        values = self._plain(data)
+        values = self._values.row(data)
         commits = (wanted is None) if commit is None else bool(commit)
         if not self._within(lambda: self._take(values, wanted, commits=commits)):
             self._refuse("log")
@@ -223,7 +220,7 @@ class Recorder:
             with self._lock:
                 is_inside = self._busy
                 if is_inside:
-                    self._defer(lambda: self._within(action, delivers=False))
+                    self._deferral.put(lambda: self._within(action, delivers=False))
                     return True
                 self._busy = True
                 try:
@@ -239,53 +236,13 @@ class Recorder:
                 self._deliver()
         return True
 
-    def _defer(self, action: Callable[[], object]) -> None:
-        """Keep for later what a finaliser wants while its thread is in the critical section."""
-        if len(self._deferred) < _DEFERRED_MAX:
-            self._deferred.append(action)
-        else:
-            self._notices.count("dropped", "log calls from within a log call")
-
-    def _plain(self, data: Any) -> Row:
-        """Return the values of one call, plain and the caller's no longer."""
-        if type(data) is dict and self._known.issuperset(data):
-            try:
-                total: Any = sum(data.values())
-                is_number = type(total) is float or type(total) is int
-                if is_number and total - total == 0 and all(map(is_plain_number, data.values())):
-                    return data.copy()
-            except Exception as error:
-                if not is_the_datas(error, data):
-                    raise
-        values = self._encoder.row(data)
-        for name in list(values):
-            if name[:1] == "_" and name in RESERVED_NAMES:
-                del values[name]
-                self._notices.count("refused", f"values named {name}")
-                self._notices.once(
-                    ("reserved", name),
-                    f"The name {name!r} belongs to the file format: its value is not stored. "
-                    "Log it under a name without the underscore.",
-                )
-            else:
-                self._learn(name)
-        return values
-
-    def _learn(self, name: str) -> None:
-        if name[:1] != "_" and name not in self._known and len(self._known) < _KNOWN_NAMES_MAX:
-            try:
-                name.encode()
-            except UnicodeEncodeError:
-                return
-            self._known.add(name)
-
     # -- the critical section: every method below is called with the lock held --------------------
 
     def _take(self, values: Row, wanted: int | None, *, commits: bool) -> None:
         row = self._row_at(wanted, values)
         if row is None:
             return
-        self._warn_of_repeats(row, values)
+        warn_of_repeats(row, values, self._notices)
         # Named first: after an exception from here on, the next call must not join this row.
         self._due = row if commits else None
         row.merge(values)
@@ -303,7 +260,9 @@ class Recorder:
         is_logged = row is not None and row.is_logged
         limit = row.step if row is not None and is_logged else self._newest
         if limit is not None and wanted < limit and self._policy != "allow":
-            self._below_limit(wanted, limit, values)
+            if self._policy == "strict":
+                raise_backward(wanted, limit)
+            drop_backward(wanted, values, limit=limit, notices=self._notices)
             return None
         if row is not None and not is_logged:
             # Spans ended since the last row: their times belong to the step that is logged now.
@@ -327,29 +286,6 @@ class Recorder:
                 f"The next step would be {step}; steps end at 2**63 - 1. Pass step= from here on."
             )
         return OpenRow(step, self._wall())
-
-    def _below_limit(self, wanted: int, limit: int, values: Row) -> None:
-        if self._policy == "strict":
-            raise StepOrderError(
-                f"step={wanted} is below the newest step {limit} and step_policy is 'strict'. "
-                "Log steps in order, or use step_policy='allow', which stores every step."
-            )
-        for name in values or ("(empty rows)",):
-            self._notices.count("dropped", f"values of {name} below the newest step")
-            self._notices.once(
-                ("backward", name),
-                f"{name!r} at step {wanted} was dropped: the newest step is {limit} and "
-                "step_policy is 'monotonic'. Further ones are counted in info()['loss']; "
-                "step_policy='allow' stores them.",
-            )
-
-    def _warn_of_repeats(self, row: OpenRow, values: Row) -> None:
-        if row.values:
-            for name in row.values.keys() & values.keys():
-                self._notices.once(
-                    ("repeat", name),
-                    f"{name!r} was logged more than once at step {row.step}: the last value stays.",
-                )
 
     def _commit_open(self) -> None:
         row = self._open
@@ -406,16 +342,7 @@ class Recorder:
 
     def _deliver(self) -> None:
         """Carry out what was deferred, hand committed rows to the sinks, say what is to be said."""
-        while self._deferred:
-            try:
-                action = self._deferred.popleft()
-            except IndexError:
-                break
-            try:
-                action()
-            except TrackerError as error:  # its own call has long returned
-                self._notices.count("refused", "log calls from within a log call")
-                self._notices.once(("deferred", type(error)), str(error))
+        self._deferral.carry_out()
         self._delivery.hand_over()
         if self._notices.has_queued:
             self._notices.emit()
@@ -468,7 +395,7 @@ class Recorder:
             if self._end is not None:
                 return None
             if self._busy:
-                self._defer(lambda: self.add_span(path, duration_ms, metrics))
+                self._deferral.put(lambda: self.add_span(path, duration_ms, metrics))
                 return self._next
             self._busy = True
             rows = self.rows
@@ -483,7 +410,8 @@ class Recorder:
                     try:
                         row = self._row_without_step()
                     except StepError:
-                        self._notices.count("dropped", "span metrics behind the highest step")
+                        kind = "span metrics behind the highest step"
+                        self._notices.count("dropped", kind, subject="values")
                         return STEP_MAX
                 kept = row.add_duration(path, duration_ms)
                 self._open = row
@@ -559,17 +487,5 @@ class Recorder:
 
     def _refuse(self, call: str) -> None:
         if self._end == "forked":
-            _raise_forked()
-        self._notices.count("dropped", f"{call} calls after finish")
-        self._notices.once(
-            ("finished", call),
-            f"{call} was called after the run had finished: nothing is stored. Call init again.",
-        )
-        self._notices.emit()
-
-
-def _raise_forked() -> NoReturn:
-    raise ForkedObjectError(
-        "This run belongs to the parent process: a forked child cannot write to it. Call et.init() "
-        "in the child, with a stream of its own."
-    )
+            raise_forked()
+        drop_late(call, self._notices)

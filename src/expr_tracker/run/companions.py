@@ -1,110 +1,58 @@
-"""What accompanies a run: the environment, the console and the system's metrics."""
+"""What accompanies the rows of a run: the environment, the console and the system's metrics.
+
+Each is on a thread of its own or in front of one of the program's files. None of it is worth a run:
+what fails here is counted and warned about.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
 import threading
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.loading import loading
-from expr_tracker.row import Row, key_text
-from expr_tracker.run.documents import Documents
 from expr_tracker.run.ending import is_multiprocessing_child
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from expr_tracker.clock import Clock
     from expr_tracker.console import ConsoleCapture
+    from expr_tracker.row import Row
     from expr_tracker.run.deadline import Deadline
-    from expr_tracker.run.run import Run
+    from expr_tracker.run.stream import OpenStream
     from expr_tracker.run.system_stream import SystemStream
     from expr_tracker.system import SystemThread
 
 __all__ = ["Companions"]
-
-#: What a definition of a metric may say, and what some of its words may hold.
-_WORDS: Final = (
-    "summary",
-    "goal",
-    "unit",
-    "step_metric",
-    "hidden",
-    "step_sync",
-    "description",
-    "overwrite",
-)
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "summary": ("min", "max", "mean", "last", "first", "best", "none"),
-    "goal": ("minimize", "maximize"),
-}
 
 
 class Companions:
     """Starts and stops what runs beside the recorder.
 
     Args:
-        run: the run.
-        clock: for what is written beside the rows.
-        config: the configuration that was given; ``None`` keeps what the run has.
+        stream: the stream of the rows.
+        write_environment: stores what was captured; it may raise `OSError`.
     """
 
-    def __init__(self, run: Run, clock: Clock, config: Row | None) -> None:
-        self._run = run
-        self._clock = clock
-        self._documents = Documents(run, config)
+    def __init__(self, stream: OpenStream, write_environment: Callable[[Row], None]) -> None:
+        self._stream = stream
+        self._notices = stream.notices
+        self._write_environment = write_environment
         self._environment: threading.Thread | None = None
         self._console: ConsoleCapture | None = None
         self._console_writer: LineWriter | None = None
         self._system: SystemThread | None = None
-        self._system_run: SystemStream | None = None
-
-    # -- documents -----------------------------------------------------------------------------------
-
-    def write_documents(self) -> None:
-        """Write the documents of the run, at the start or where someone removed them.
-
-        Raises:
-            OSError: the run directory cannot be written.
-        """
-        self._documents.write()
-
-    def define_metric(self, name: str, definition: dict[str, Any]) -> None:
-        """Add one metric's definition to ``about.json``."""
-        self._warn_of_words(key_text(name), definition)
-        self._documents.define_metric(name, definition)
-
-    def _warn_of_words(self, name: str, definition: dict[str, Any]) -> None:
-        """Point out what no reader knows; it is kept, for older programs wrote what they liked."""
-        for word, value in definition.items():
-            choices = _CHOICES.get(word, ())
-            if word not in _WORDS:
-                self._say_unknown(name, word, word, _WORDS)
-            for choice in value if isinstance(value, (list, tuple)) else (value,):
-                if choices and choice is not None and choice not in choices:
-                    self._say_unknown(name, f"{word}={choice!r}", str(choice), choices)
-
-    def _say_unknown(self, name: str, what: str, given: str, known: tuple[str, ...]) -> None:  # noqa: PLR0917 - of one caller
-        near = get_close_matches(given.lower(), known, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        self._run.notices.once(
-            ("definition", what),
-            f"define_metric({name!r}): {what} is not known.{hint} It is kept as it is. Known are: "
-            f"{', '.join(known)}.",
-        )
-
-    # -- threads ---------------------------------------------------------------------------------------
+        self._system_stream: SystemStream | None = None
 
     def start(self) -> None:
         """Begin what the options ask for, off the caller's thread where it takes long.
 
         None of it is worth a run: a part that cannot begin is counted and warned about.
         """
-        options = self._run.options
+        options = self._stream.options
         if options.capture:
             self._try("The environment", self._start_environment)
         if options.capture_console:
@@ -116,9 +64,8 @@ class Companions:
         try:
             start()
         except Exception as error:  # noqa: BLE001 - a full disk, no more threads, an odd machine
-            notices = self._run.notices
-            notices.count("degraded", "parts of the run that could not be started")
-            notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
+            self._notices.count("degraded", "parts of the run that could not be started")
+            self._notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
 
     def _start_environment(self) -> None:
         if is_multiprocessing_child():
@@ -141,28 +88,27 @@ class Companions:
             )
             from expr_tracker.options import environment  # noqa: PLC0415 - as above
 
-        run = self._run
         try:
-            self._documents.write_environment(capture_environment(environment(), sys.argv))
+            self._write_environment(capture_environment(environment(), sys.argv))
         except OSError as error:
-            run.notices.count("degraded", "environments that could not be written")
-            run.notices.say(f"{run.files.environment} could not be written: {error}.")
+            self._notices.count("degraded", "environments that could not be written")
+            self._notices.say(f"{self._stream.files.environment} could not be written: {error}.")
         except Exception as error:  # noqa: BLE001 - a thread's fault is counted, not lost
-            run.notices.count("degraded", "environments that could not be read")
-            run.notices.say(f"The environment could not be captured: {error!r}.")
+            self._notices.count("degraded", "environments that could not be read")
+            self._notices.say(f"The environment could not be captured: {error!r}.")
 
     def _start_console(self) -> None:
         from expr_tracker.capture import LineRedactor  # noqa: PLC0415 - on request only
         from expr_tracker.console import ConsoleCapture  # noqa: PLC0415 - on request only
 
-        run = self._run
+        stream = self._stream
         lock = threading.RLock()
         writer = LineWriter(
-            run.files.console,
-            run.options,
+            stream.files.console,
+            stream.options,
             lock=lock,
-            clock=self._clock,
-            notices=run.notices,
+            clock=stream.clock,
+            notices=stream.notices,
             subject="other",
         )
         self._console_writer = writer
@@ -172,7 +118,7 @@ class Companions:
                 writer.append_line(line)
 
         console = ConsoleCapture(
-            append, self._clock, redact=LineRedactor(), size_bytes=writer.index.size
+            append, stream.clock, redact=LineRedactor(), size_bytes=writer.index.size
         )
         self._console = console
         console.start()
@@ -181,32 +127,32 @@ class Companions:
         from expr_tracker.run.system_stream import SystemStream  # noqa: PLC0415 - on request only
         from expr_tracker.system import SystemMeter, SystemThread  # noqa: PLC0415 - on request only
 
-        run = self._run
+        stream = self._stream
         try:
-            self._system_run = SystemStream(run, self._clock)
+            self._system_stream = SystemStream(stream)
         except StreamInUseError:
             # One process of a host is enough; the others of the run have nothing to add.
-            run.notices.say(
+            self._notices.say(
                 "Another process of this run records the machine's metrics; this one does not.",
                 level=logging.INFO,
             )
             return
         try:
             system = SystemThread(
-                self._system_run.log,
-                run.options.system_interval,
-                SystemMeter(run.files.directory),
+                self._system_stream.log,
+                stream.options.system_interval,
+                SystemMeter(stream.files.directory),
             )
             system.start()
         except BaseException:
-            stream, self._system_run = self._system_run, None
-            stream.close("failed")
+            opened, self._system_stream = self._system_stream, None
+            opened.close("failed")
             raise
         self._system = system
 
     def writers(self) -> list[LineWriter]:
         """Return the writers that are open, for the keeper's rounds."""
-        console, system = self._console_writer, self._system_run
+        console, system = self._console_writer, self._system_stream
         writers = [] if console is None else [console]
         return writers if system is None else [*writers, system.writer]
 
@@ -216,7 +162,7 @@ class Companions:
         Raises:
             OSError: it cannot be written.
         """
-        system = self._system_run
+        system = self._system_stream
         if system is not None:
             system.keep_place()
 
@@ -236,32 +182,29 @@ class Companions:
             self._console_writer = None
         if self._system is not None:
             if not self._system.stop(deadline.seconds_left):
-                self._run.notices.say("The thread of the system metrics is stuck.")
+                self._notices.say("The thread of the system metrics is stuck.")
             if self._system.failures:
-                self._run.notices.count(
+                self._notices.count(
                     "dropped", "system samples", self._system.failures, subject="other"
                 )
             self._system = None
-        if self._system_run is not None:
-            self._system_run.close(status, deadline.seconds_left)
-            self._system_run = None
+        if self._system_stream is not None:
+            self._system_stream.close(status, deadline.seconds_left)
+            self._system_stream = None
         thread, self._environment = self._environment, None
         if thread is not None and thread is not threading.current_thread():
             thread.join(deadline.seconds_left)
             if thread.is_alive():
-                self._run.notices.say(
-                    f"The thread {thread.name} is stuck; the run ends without it."
-                )
+                self._notices.say(f"The thread {thread.name} is stuck; the run ends without it.")
 
     def _note_console(self, console: ConsoleCapture) -> None:
         """Put what the capture could not store where the user looks for losses."""
         stats = console.stats()
-        notices = self._run.notices
         if stats["cut"]:
-            notices.count("degraded", "console lines cut", stats["cut"])
+            self._notices.count("degraded", "console lines cut", stats["cut"])
         lost = sum(stats[why] for why in ("over_limit", "failed", "overflowed", "within_append"))
         if lost:
-            notices.count("dropped", "console lines", lost, subject="other")
+            self._notices.count("dropped", "console lines", lost, subject="other")
 
     def abandon_in_child(self) -> None:
         """Go silent after a fork, touching no lock."""
@@ -269,5 +212,5 @@ class Companions:
             self._console.abandon_in_child()
         if self._console_writer is not None:
             self._console_writer.abandon_in_child()
-        if self._system_run is not None:
-            self._system_run.abandon_in_child()
+        if self._system_stream is not None:
+            self._system_stream.abandon_in_child()

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.capture.redaction import redact
 from expr_tracker.row import Row, key_text, without_nonfinite
+from expr_tracker.run.definitions import warn_of_words
 from expr_tracker.store.documents import read_document, replacing, write_document
 from expr_tracker.store.files import kept_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from expr_tracker.run.run import Run
+    from expr_tracker.run.stream import OpenStream
 
 __all__ = ["Documents"]
 
@@ -33,31 +34,34 @@ class Documents:
     """Reads, merges and writes ``config.json``, ``about.json`` and ``environment.json``.
 
     Args:
-        run: the run.
+        stream: the run's stream.
+        about: what was said about the run; entity, notes and tags that were left out are taken over.
         config: the configuration that was given; ``None`` keeps the stored one.
+
+    Attributes:
+        about: what is said about the run, now or before.
+        config: its configuration.
     """
 
-    def __init__(self, run: Run, config: Row | None) -> None:
-        self._run = run
-        self._before = run.attempt - 1
-        self._definitions: Row = {}
+    def __init__(self, stream: OpenStream, *, about: Row, config: Row | None) -> None:
+        self._files = stream.files
+        self._notices = stream.notices
+        self._encoder = stream.encoder
+        self._before = stream.life.attempt - 1
         self._environment: Row | None = None
-        self._load(config)
-
-    def _load(self, config: Row | None) -> None:
-        run = self._run
-        stored = read_document(run.files.about) or {}
+        stored = read_document(self._files.about) or {}
         definitions = stored.get("metrics")
-        self._definitions = definitions if isinstance(definitions, dict) else {}
+        self._definitions: Row = definitions if isinstance(definitions, dict) else {}
+        self.about = dict(about)
         for word, kind in _WORDS.items():
-            if word not in run.about and isinstance(stored.get(word), kind):
-                run.about[word] = stored[word]
-        before = read_document(run.files.config)
-        run.config = config if config is not None else before or {}
-        if before and not _is_same(before, run.config):
-            kept = kept_of(run.files.config, self._before).name
-            run.notices.say(
-                f"{run.files.config.name} held another configuration; it is replaced by this "
+            if word not in about and isinstance(stored.get(word), kind):
+                self.about[word] = stored[word]
+        before = read_document(self._files.config)
+        self.config: Row = config if config is not None else before or {}
+        if before and not _is_same(before, self.config):
+            kept = kept_of(self._files.config, self._before).name
+            self._notices.say(
+                f"{self._files.config.name} held another configuration; it is replaced by this "
                 f"one's and kept as {kept}."
             )
 
@@ -67,7 +71,7 @@ class Documents:
         Raises:
             OSError: the run directory cannot be written.
         """
-        self._replace(self._run.files.config, self._run.config, indent=4)
+        self._replace(self._files.config, self.config, indent=4)
         self._write_about()
         if self._environment is not None:
             self.write_environment(self._environment)
@@ -79,21 +83,20 @@ class Documents:
             OSError: the run directory cannot be written.
         """
         self._environment = environment
-        self._replace(self._run.files.environment, environment)
+        self._replace(self._files.environment, environment)
 
     def define_metric(self, name: str, definition: Row) -> None:
         """Add one metric's definition to ``about.json``."""
-        run = self._run
-        self._definitions[key_text(name)] = redact(run.encode(name, definition))
+        warn_of_words(key_text(name), definition, self._notices)
+        self._definitions[key_text(name)] = redact(self._encoder.value(name, definition))
         try:
             self._write_about()
         except OSError as error:
-            run.notices.count("degraded", "metric definitions that could not be written")
-            run.notices.say(f"{run.files.about} could not be written: {error}.")
+            self._notices.count("degraded", "metric definitions that could not be written")
+            self._notices.say(f"{self._files.about} could not be written: {error}.")
 
     def _write_about(self) -> None:
-        run = self._run
-        write_document(run.files.about, {**run.about, "metrics": self._definitions})
+        write_document(self._files.about, {**self.about, "metrics": self._definitions})
 
     def _replace(self, path: Path, document: Row, *, indent: int | None = 2) -> None:
         """Write ``document``; another one that stands there is kept, unreadable ones as they are."""

@@ -1,4 +1,4 @@
-"""What a run makes when it is first asked for: its history and its artifacts.
+"""What a run makes when it is first asked for: its history, its artifacts, the class of its spans.
 
 No `functools.cached_property`: until Python 3.12 it has one lock for all instances, which a fork may
 copy while it is held.
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from expr_tracker.artifacts import ArtifactStore
     from expr_tracker.history import HistoryStore
-    from expr_tracker.run.run import Run
+    from expr_tracker.run.stream import OpenStream
+    from expr_tracker.spans import Span
 
-__all__ = ["Late", "artifacts_of", "history_of"]
+__all__ = ["Late", "artifacts_of", "history_of", "span_class"]
 
 Made = TypeVar("Made")
 
@@ -45,22 +46,37 @@ class Late(Generic[Made]):
         return made
 
 
-def history_of(run: Run) -> HistoryStore:
-    """Return the live history of a run."""
+def history_of(stream: OpenStream, flush: Callable[[bool], None]) -> HistoryStore:
+    """Return the live history of a stream; ``flush`` writes what waits."""
     from expr_tracker.history import HistoryStore  # noqa: PLC0415 - only who asks pays
 
-    return HistoryStore(run.files.metrics, run.snapshot, run.flush, run.options, run.guard)
+    return HistoryStore(
+        stream.files.metrics, stream.snapshot, flush, stream.options, stream.life.guard
+    )
 
 
-def artifacts_of(run: Run) -> ArtifactStore:
+def artifacts_of(stream: OpenStream) -> ArtifactStore:
     """Return the artifact store of a run's project."""
     from expr_tracker.artifacts import ArtifactStore  # noqa: PLC0415 - as above
 
+    def warn(key: str, text: str) -> None:
+        stream.notices.once(("artifact", key), text)
+
     return ArtifactStore(
-        run.place.artifacts,
-        run.files.artifacts,
-        run.name,
-        warn=run.warn_of_artifact,
-        clock=run.clock,
+        stream.place.artifacts,
+        stream.files.artifacts,
+        stream.place.name,
+        warn=warn,
+        clock=stream.clock,
         redact=redact,
     )
+
+
+def _load_spans() -> type[Span]:
+    from expr_tracker.spans import Span  # noqa: PLC0415 - only who times pays
+
+    return Span
+
+
+#: The class `Span`, whose room is loaded by the first span.
+span_class = Late(_load_spans)

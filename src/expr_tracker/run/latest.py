@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Iterator
 
     from expr_tracker.history.source import Source
     from expr_tracker.row import Row
-    from expr_tracker.run.run import Run
+    from expr_tracker.run.stream import OpenStream
 
 __all__ = ["LastValues"]
 
@@ -30,14 +29,13 @@ class LastValues:
     """Completes the recorder's last values after a kill and after a rewind.
 
     Args:
-        run: the run.
-        lock: the lock of its rows.
+        stream: the stream of the rows.
         is_behind: whether the rows of earlier attempts have to be read.
     """
 
-    def __init__(self, run: Run, *, lock: threading.RLock, is_behind: bool) -> None:
-        self._run = run
-        self._lock = lock
+    def __init__(self, stream: OpenStream, *, is_behind: bool) -> None:
+        self._stream = stream
+        self._latest = stream.recorder.latest
         self._is_complete = not is_behind
         self._rewinds = 0
         #: The only names there can be; ``None`` where they are not known.
@@ -45,35 +43,34 @@ class LastValues:
 
     def forget(self) -> None:
         """Take back everything: a rewind has just superseded some of it. The lock is held."""
-        latest = self._run.recorder.latest
         if self._is_complete:
             self._names = set()
         if self._names is not None:
-            self._names.update(name for name in latest if name[:1] != "_")
+            self._names.update(name for name in self._latest if name[:1] != "_")
         self._is_complete = False
         self._rewinds += 1
-        latest.clear()
+        self._latest.clear()
 
     def complete(self) -> None:
         """Read from the file what is not known; a failure is counted, and tried once."""
         if self._is_complete:
             return
-        run, rewinds = self._run, self._rewinds
+        stream, rewinds = self._stream, self._rewinds
         values: Row = {}
         try:
             with loading:
                 from expr_tracker.history.source import Source  # noqa: PLC0415 - rare
 
-            with Source.live(run.files.metrics, run.snapshot()) as source:
+            with Source.live(stream.files.metrics, stream.snapshot()) as source:
                 values = last_values(source, self._names)
         except Exception as error:  # noqa: BLE001 - a summary is no reason to stop training
-            run.notices.count("degraded", "summaries that could not be made again")
-            run.notices.say(f"The summary lacks what earlier attempts logged: {error!r}.")
-        with self._lock:
+            stream.notices.count("degraded", "summaries that could not be made again")
+            stream.notices.say(f"The summary lacks what earlier attempts logged: {error!r}.")
+        with stream.lock:
             if rewinds != self._rewinds:  # by another thread, whose own call reads once more
                 return
             for name, value in values.items():
-                run.recorder.latest.setdefault(name, value)
+                self._latest.setdefault(name, value)
             self._is_complete = True
 
 

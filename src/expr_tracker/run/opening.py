@@ -1,104 +1,179 @@
-"""Opening a stream for writing: its lock, the run's identity, what an earlier attempt left."""
+"""Opening a stream for writing: its lock, the run's identity, what an earlier attempt left.
+
+What comes out is an `OpenStream`; until then everything that was taken is given back on failure.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import StreamInUseError
-from expr_tracker.options import Options, stream_in_use_from_environment
+from expr_tracker.options import (
+    Options,
+    rank_from_environment,
+    stream_in_use_from_environment,
+)
+from expr_tracker.record.recorder import Recorder
+from expr_tracker.row import RowEncoder
+from expr_tracker.run.life import Life
 from expr_tracker.run.place import Place, check_case
+from expr_tracker.run.stream import OpenStream, warn_of_value
 from expr_tracker.store.documents import write_once
-from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.files import RunFiles, StreamKey, check_stream
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
-from expr_tracker.store.markers import begin_marker, end_marker
+from expr_tracker.store.markers import REWOUND, begin_marker, end_marker
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
-    import threading
     from pathlib import Path
 
     from expr_tracker.clock import Clock
     from expr_tracker.notices import Notices
     from expr_tracker.row import Row
 
-__all__ = ["Opened", "begin_attempt", "mark_attempt", "mark_end", "open_stream"]
+__all__ = ["mark_rewind", "open_beside", "open_stream"]
 
 #: Streams tried with ET_STREAM_IN_USE=new: more writers of one run at once are a mistake.
 _SIBLINGS_MAX: Final = 1_000
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A stream that this process may write."""
-
-    files: RunFiles
-    lock: StreamLock
-    writer: LineWriter
-    identity: Row
-    attempt: int
-    highest_step: int | None
-    newest_step: int | None
-    is_summary_behind: bool
-    """Whether the file may hold rows that its summary does not know, or have lost some that it does."""
-
-
 def open_stream(
     place: Place,
-    key: StreamKey,
     options: Options,
     *,
-    lock: threading.RLock,
+    started_at: float | None,
     clock: Clock,
     notices: Notices,
-) -> Opened:
+) -> tuple[OpenStream, bool]:
     """Take the stream's lock, repair its file and begin the next attempt.
+
+    Args:
+        place: where the run is.
+        options: its tunables.
+        started_at: when the run was opened, for the sidecar.
+        clock: for the times of rows.
+        notices: where faults are counted and said.
+
+    Returns:
+        The stream, and whether its file may hold rows that its summary does not know, or have lost
+        some that it does.
 
     Raises:
         StreamInUseError: another live process writes it.
-        NameRefusedError: the stream meets another one on case-blind file systems.
+        NameRefusedError: the stream's name breaks its rule, or meets another one on case-blind file
+            systems.
         OSError: the directory cannot be written.
     """
+    check_stream(options.stream)
+    rank = rank_from_environment()
+    key = StreamKey(options.stream, rank if options.rank_aware else 0)
     place.directory.mkdir(parents=True, exist_ok=True)
     check_case(place.directory, key)
     files, stream_lock = _take_lock(place, key, notices)
     try:
-        identity = write_once(
-            files.identity,
-            {
-                "id": str(uuid.uuid4()),
-                "created": time.time(),
-                "project": place.project,
-                "name": place.name,
-            },
-        )
+        identity = _identity(files, place)
         is_older = _is_older(files.summary, files.metrics)
+        lock = threading.RLock()
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
         is_summary_behind = writer.index.rows > 0 and (
-            is_older
-            or options.resume_step is not None
-            or writer.index.attempts[-1].status is None  # killed
+            is_older or options.resume_step is not None or _was_killed(writer)
         )
         with lock:
-            attempt = begin_attempt(files, writer, options, clock=clock)
+            attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
+        encoder = RowEncoder(partial(warn_of_value, notices), files.media)
+        stream = OpenStream(
+            place=place,
+            rank=rank,
+            files=files,
+            options=options,
+            identity=identity,
+            run_row={"project": place.project, "name": place.name, "started_at": started_at},
+            notices=notices,
+            clock=clock,
+            lock=lock,
+            stream_lock=stream_lock,
+            writer=writer,
+            encoder=encoder,
+            recorder=Recorder(
+                writer, options, lock=lock, clock=clock, notices=notices, encoder=encoder
+            ),
+            life=Life(place.name, attempt),
+        )
+        _continue_from(stream)
     except BaseException:
         stream_lock.release()
         raise
-    index = writer.index
-    return Opened(
-        files,
-        stream_lock,
-        writer,
-        identity,
-        attempt,
-        index.attempt_max_step,
-        index.last_step if options.resume_step is None else options.resume_step - 1,
-        is_summary_behind,
+    return stream, is_summary_behind
+
+
+def open_beside(stream: OpenStream, name: str) -> OpenStream:
+    """Open a second stream of the same run, with a lock, rows and attempts of its own.
+
+    Raises:
+        StreamInUseError: another process of the run writes it already.
+        OSError: its files cannot be opened.
+    """
+    files = RunFiles(stream.files.directory, StreamKey(name, stream.files.key.rank))
+    # The user's resume step is a step of the user's stream.
+    options = replace(stream.options, resume_step=None)
+    clock, notices = stream.clock, stream.notices
+    stream_lock = StreamLock(files.lock)
+    stream_lock.acquire(name)
+    try:
+        lock = threading.RLock()
+        writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
+        with lock:
+            attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
+        encoder = RowEncoder(lambda _key, _text: None)
+        second = replace(
+            stream,
+            files=files,
+            options=options,
+            lock=lock,
+            stream_lock=stream_lock,
+            writer=writer,
+            encoder=encoder,
+            recorder=Recorder(
+                writer, options, lock=lock, clock=clock, notices=notices, encoder=encoder
+            ),
+            life=Life(stream.place.name, attempt),
+        )
+        _continue_from(second)
+    except BaseException:
+        stream_lock.release()
+        raise
+    return second
+
+
+def _identity(files: RunFiles, place: Place) -> Row:
+    """Return what ``run.json`` holds; the first process of a run writes it."""
+    born = {
+        "id": str(uuid.uuid4()),
+        "created": time.time(),
+        "project": place.project,
+        "name": place.name,
+    }
+    return write_once(files.identity, born)
+
+
+def _was_killed(writer: LineWriter) -> bool:
+    return not writer.index.attempts[-1].is_final
+
+
+def _continue_from(stream: OpenStream) -> None:
+    index, resume_step = stream.writer.index, stream.options.resume_step
+    stream.recorder.continue_from(
+        highest=index.attempt_max_step,
+        newest=index.last_step if resume_step is None else resume_step - 1,
+        rows=index.rows,
     )
 
 
@@ -137,11 +212,20 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
     raise AssertionError("the loop returns or raises")
 
 
-def begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, clock: Clock) -> int:
+def _begin_attempt(
+    files: RunFiles, writer: LineWriter, options: Options, *, clock: Clock, notices: Notices
+) -> int:
     """Commit the journal, mark the attempt, and return its number."""
     index = writer.index
+    clock_back = 0.0
     if index.last_time is not None:
-        clock.hold(index.last_time)
+        clock_back = clock.hold(index.last_time)
+        if clock_back:
+            notices.say(
+                f"The clock is {clock_back:.0f} s behind the newest row of {files.metrics}: it was "
+                "wrong then or is wrong now. Rows carry the time that it shows, and the attempt "
+                "says so."
+            )
     journal = read_journal(files.journal, index.size)
     if journal is not None:
         writer.append_row(journal, journal["_step"], False)  # noqa: FBT003 - as in the recorder
@@ -151,17 +235,30 @@ def begin_attempt(files: RunFiles, writer: LineWriter, options: Options, *, cloc
             index.attempt_max_step = options.resume_step - 1
         return 1
     number = index.attempts[-1].number + 1
-    mark_attempt(writer, number, options.resume_step, clock=clock)
+    _mark_attempt(writer, number, options.resume_step, clock=clock, clock_back=clock_back)
     return number
 
 
-def mark_attempt(writer: LineWriter, number: int, from_step: int | None, *, clock: Clock) -> None:
+def _mark_attempt(
+    writer: LineWriter,
+    number: int,
+    from_step: int | None,
+    *,
+    clock: Clock,
+    clock_back: float = 0.0,
+) -> None:
     """Append the marker of a new attempt; the writer's lock is held."""
-    marker = begin_marker(number, from_step, time=clock.wall(), pid=os.getpid())
+    marker = begin_marker(
+        number, from_step, time=clock.wall(), pid=os.getpid(), clock_back=clock_back
+    )
     writer.append_line(encode_line(marker), marker=marker)
 
 
-def mark_end(writer: LineWriter, number: int, status: str, *, clock: Clock) -> None:
-    """Append the marker of an attempt's own end; the writer's lock is held."""
-    marker = end_marker(number, status, time=clock.wall())
-    writer.append_line(encode_line(marker), marker=marker)
+def mark_rewind(writer: LineWriter, number: int, from_step: int, *, clock: Clock) -> None:
+    """Append the end of the attempt before ``number``, and the marker of ``number`` itself.
+
+    The writer's lock is held.
+    """
+    end = end_marker(number - 1, REWOUND, time=clock.wall())
+    writer.append_line(encode_line(end), marker=end)
+    _mark_attempt(writer, number, from_step, clock=clock)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
-    from expr_tracker.run.run import Run
+    from expr_tracker.run.parts import RunParts
 
 __all__ = ["finish_report", "info"]
 
@@ -15,50 +15,52 @@ __all__ = ["finish_report", "info"]
 _KINDS_SHOWN: Final = 10
 
 
-def info(run: Run) -> Row:
+def info(parts: RunParts) -> Row:
     """Return the state of a run as nested figures; the keys are the baseline's and ``loss``."""
-    writer, recorder = run.writer, run.recorder
-    loss = loss_of(run)
+    stream = parts.stream
+    writer, recorder, notices = stream.writer, stream.recorder, stream.notices
+    directory = str(stream.files.directory)
+    loss = loss_of(parts)
     history: Row = {
-        "log_dir": run.dir,
-        "metrics_file": str(run.files.metrics),
+        "log_dir": directory,
+        "metrics_file": str(stream.files.metrics),
         "rows_on_disk": writer.index.rows,
         "last_step": writer.index.last_step,
         "rows_logged": recorder.rows,
         "pending_bytes": writer.pending_bytes,
-        **run.spans.counts(),
-        "dropped_records": run.notices.total("rows", "dropped", "refused"),
-        "dropped_spans": run.notices.total("spans", "dropped", "refused"),
+        **parts.spans.counts(),
+        "dropped_records": notices.total("rows", "dropped", "refused"),
+        "dropped_spans": notices.total("spans", "dropped", "refused"),
         "cached_rows": 0,
         "cached_bytes": 0,
-        "cache_limit_bytes": run.options.cache_bytes or 0,
+        "cache_limit_bytes": stream.options.cache_bytes or 0,
         "disk_prefix": writer.index.rows,
         "evicted_rows": writer.index.rows,
         "durability": writer.durability,
         "write_failure": writer.failure,
-        **run.history.statistics(),
+        **parts.history.get().statistics(),
     }
     return {
         "history": history,
-        "jsonl": {"log_dir": run.dir},
-        "artifacts": {"root": str(run.place.artifacts)},
-        "rank": run.rank,
-        "stream": run.stream,
-        "attempt": run.attempt,
-        "summary": dict(run.summary),
+        "jsonl": {"log_dir": directory},
+        "artifacts": {"root": str(stream.place.artifacts)},
+        "rank": stream.rank,
+        "stream": stream.files.key.stream,
+        "attempt": stream.life.attempt,
+        "summary": dict(parts.whole_summary()),
         "loss": loss,
     }
 
 
-def loss_of(run: Run) -> dict[str, dict[str, int]]:
+def loss_of(parts: RunParts) -> dict[str, dict[str, int]]:
     """Return what was refused at a call, dropped later, or stored in another form, by kind.
 
     What is in a rescue file is counted by the file.
     """
-    notices = run.notices
+    notices, artifacts = parts.stream.notices, parts.artifacts.made
     dropped = notices.counts("dropped")
-    if run.artifacts_failed:
-        dropped["artifacts that could not be stored"] = run.artifacts_failed
+    if artifacts is not None and artifacts.failure_count:
+        dropped["artifacts that could not be stored"] = artifacts.failure_count
     return {
         "refused": notices.counts("refused"),
         "dropped": dropped,
@@ -67,21 +69,23 @@ def loss_of(run: Run) -> dict[str, dict[str, int]]:
     }
 
 
-def finish_report(run: Run, *, is_quiet: bool) -> None:
+def finish_report(parts: RunParts, *, is_quiet: bool) -> None:
     """Log one line: what was stored and what was not; a warning if anything was lost."""
-    loss: dict[str, Any] = loss_of(run)
+    stream = parts.stream
+    loss: dict[str, Any] = loss_of(parts)
     refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
     rescued = ", ".join(f"{number} ({file})" for file, number in loss["rescued"].items())
     is_lost = bool(refused or dropped or rescued)
     if not is_quiet or is_lost:
         why = _biggest([*loss["refused"].items(), *loss["dropped"].items()])
         text = (
-            f"{run.project}/{run.name} ({run.files.key.label}): stored {run.writer.index.rows} "
-            f"rows; refused {refused}, dropped {dropped}"
-            f"{f' ({why})' if why else ''}{f', rescued {rescued}' if rescued else ''}, pending {run.writer.pending_bytes} bytes. {run.dir}"
+            f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): stored "
+            f"{stream.writer.index.rows} rows; refused {refused}, dropped {dropped}"
+            f"{f' ({why})' if why else ''}{f', rescued {rescued}' if rescued else ''}, pending "
+            f"{stream.writer.pending_bytes} bytes. {stream.files.directory}"
         )
-        run.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
-    run.notices.emit()
+        stream.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
+    stream.notices.emit()
 
 
 def _biggest(counts: list[tuple[str, int]]) -> str:

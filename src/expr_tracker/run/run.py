@@ -1,54 +1,44 @@
-"""The run object: opens the rooms in order, hands calls on, and closes them in reverse."""
+"""The run that users hold: it opens the rooms in order and hands calls on.
+
+What is public here is the interface of a run. The parts behind it are in `parts`, all ends of a run
+in `closing`, and neither knows this module.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import threading
-from typing import TYPE_CHECKING, Any, Final, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.clock import Clock, SystemClock
-from expr_tracker.errors import ForkedObjectError, OptionError, RunFinishedError
-from expr_tracker.options import Options, rank_from_environment
+from expr_tracker.errors import OptionError
 from expr_tracker.record.keeper import Keeper
-from expr_tracker.record.recorder import Recorder
-from expr_tracker.row import Row, RowEncoder, step_from
-from expr_tracker.run.companions import Companions
-from expr_tracker.run.deadline import Deadline
-from expr_tracker.run.ending import (
-    SignalWatch,
-    end_by_signal,
-    keep_interrupt_status,
-    status_at_exit,
-    watch_child_exit,
-)
-from expr_tracker.run.late import Late, artifacts_of, history_of
-from expr_tracker.run.latest import LastValues
-from expr_tracker.run.opening import Opened, mark_attempt, mark_end, open_stream
-from expr_tracker.run.report import finish_report, info
-from expr_tracker.run.target import RunSpans
+from expr_tracker.row import Row, step_from
+from expr_tracker.run.closing import Closing, give_up
+from expr_tracker.run.late import span_class
+from expr_tracker.run.opening import mark_rewind, open_stream
+from expr_tracker.run.parts import RunParts
+from expr_tracker.run.report import info
+from expr_tracker.run.stream import warn_of_value
 from expr_tracker.run.upkeep import Upkeep
-from expr_tracker.store.files import StreamKey, check_stream
-from expr_tracker.store.journal import clear_journal
-from expr_tracker.store.live import LiveSnapshot
-from expr_tracker.summary.mapping import Summary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
     from types import TracebackType
 
     from expr_tracker.artifacts import Artifact, ArtifactStore, StoreMode
     from expr_tracker.history import HistoryStore
     from expr_tracker.notices import Notices
+    from expr_tracker.options import Options
     from expr_tracker.run.place import Place
-    from expr_tracker.store.writer import LineWriter
+    from expr_tracker.run.stream import OpenStream
+    from expr_tracker.spans import Span
+    from expr_tracker.store.files import RunFiles
 
-__all__ = ["Run", "open_runs"]
+__all__ = ["Run", "abandon_open_runs", "finish_at_exit", "open_runs"]
 
-#: How long a signal handler waits for a lock that another thread holds.
-_SIGNAL_WAIT_SECONDS: Final = 1.0
 #: The runs of this process that are open; the fork hook goes through them.
 open_runs: set[Run] = set()
 
@@ -56,13 +46,11 @@ open_runs: set[Run] = set()
 class Run:
     """One stream of one run directory, open for writing; ``et.init`` makes it.
 
+    It is a context manager too: the end of the block finishes it, with the status that the block
+    ended with.
+
     Attributes:
-        project: the project's name.
-        name: the run's name.
-        rank: this process's rank.
-        config: what the user configured, secrets redacted; of a run that was resumed without a
-            configuration, what it has.
-        options: every tunable of the run.
+        spans: where the run's spans end.
     """
 
     def __init__(
@@ -76,155 +64,136 @@ class Run:
         clock: Clock | None = None,
     ) -> None:
         """Open the run; see `expr_tracker.init` for what may be raised."""
-        check_stream(options.stream)
-        self.project = place.project
-        self.name = place.name
-        self.options = options
-        self.config: Row = config or {}
-        self.rank = rank_from_environment()
-        self.about = about
-        self.notices = notices
-        self.place = place
-        self.clock = clock if clock is not None else SystemClock()
-        self._lock = threading.RLock()
-        self._finishing = threading.RLock()
-        self._is_forked = False
-        self._status: str | None = None
-        self._is_closed = False
-        self._history = Late(lambda: history_of(self))
-        self._artifacts = Late(lambda: artifacts_of(self))
-        key = StreamKey(options.stream, self.rank if options.rank_aware else 0)
-        opened = open_stream(
-            place, key, options, lock=self._lock, clock=self.clock, notices=notices
+        self._place = place
+        stream, is_summary_behind = open_stream(
+            place,
+            options,
+            started_at=about.get("time"),
+            clock=clock if clock is not None else SystemClock(),
+            notices=notices,
         )
+        closing: Closing | None = None
         try:
-            self._open_recorder(opened)
-            self._open_companions(config, is_summary_behind=opened.is_summary_behind)
+            self._stream: OpenStream = stream
+            self._life = stream.life
+            self._parts = RunParts(
+                stream, about=about, config=config, is_summary_behind=is_summary_behind
+            )
+            self._upkeep = Upkeep(self._parts)
+            self._keeper = Keeper(
+                self._upkeep.tasks, notices, name=f"expr-tracker-keeper-{stream.files.key.label}"
+            )
+            self._closing = closing = Closing(
+                self._parts, self._keeper, self._upkeep, forget=lambda: open_runs.discard(self)
+            )
+            # The hot path: one attribute, no method in between. The method of the class, which it
+            # hides, is what help() shows; that it is there costs a call nothing measurable.
+            self.log = stream.recorder.log  # type: ignore[method-assign]
+            self.spans = self._parts.spans
+            self._begin()
             open_runs.add(self)
         except BaseException:
-            self._undo_opening(opened)
+            if closing is None:
+                give_up(stream)
+            else:
+                closing.undo()
             raise
 
-    def _open_recorder(self, opened: Opened) -> None:
-        options, notices = self.options, self.notices
-        self._stream_lock = opened.lock
-        self.files = opened.files
-        self._identity = opened.identity
-        self.id = str(opened.identity.get("id", ""))
-        self.attempt = opened.attempt
-        self.writer = opened.writer
-        self._encoder = RowEncoder(self._warn_of_value, self.files.media)
-        self.recorder = Recorder(
-            self.writer,
-            options,
-            lock=self._lock,
-            clock=self.clock,
-            notices=notices,
-            encoder=self._encoder,
-        )
-        self.recorder.continue_from(
-            highest=opened.highest_step, newest=opened.newest_step, rows=self.writer.index.rows
-        )
-        self.encode = self._encoder.value
-        #: The hot path: one attribute, no method in between.
-        self.log = self.recorder.log
-        self.spans = RunSpans(
-            self.files.spans,
-            options,
-            recorder=self.recorder,
-            encoder=self._encoder,
-            clock=self.clock,
-            notices=notices,
-        )
+    def _begin(self) -> None:
+        stream, parts = self._stream, self._parts
+        parts.last_values.complete()
+        if stream.options.print_to_screen:
+            handle = stream.options.print_handle
 
-    def _open_companions(self, config: Row | None, *, is_summary_behind: bool) -> None:
-        self._summary = Summary(
-            self.files.summary,
-            self.recorder.latest,
-            encoder=self._encoder,
-            guard=self.guard,
-            is_behind=is_summary_behind,
-        )
-        self._last_values = LastValues(self, lock=self._lock, is_behind=is_summary_behind)
-        self._last_values.complete()
-        if self.options.print_to_screen:
-            handle = self.options.print_handle
-            self.recorder.add_sink(lambda row: handle(str(row)))
-        self.companions = Companions(self, self.clock, config)
-        self.companions.write_documents()
-        self._upkeep = Upkeep(
-            self,
-            lock=self._lock,
-            stream_lock=self._stream_lock,
-            identity=self._identity,
-            clock=self.clock,
-        )
-        self._keeper = Keeper(
-            self._upkeep.tasks,
-            self.notices,
-            name=f"expr-tracker-keeper-{self.files.key.label}",
-        )
-        self._signals = SignalWatch(self._leave_by_signal, self._checkpoint)
+            def print_handle(row: Row) -> None:
+                handle(str(row))
+
+            stream.recorder.add_sink(print_handle)
+        parts.documents.write()
         self._keeper.start()
-        self.companions.start()
-        self._signals.install()
-        self._unwatch_child = watch_child_exit(self.finish_at_exit)
-        self.save_unsaved_summary()
-        where = (
-            f"attempt {self.attempt}, next step {self.recorder.step}" if self.attempt > 1 else ""
-        )
-        self.notices.say(
-            f"{self.project}/{self.name} ({self.files.key.label}) is logged to {self.dir}"
-            f"{f': {where}' if where else ''}.",
+        parts.companions.start()
+        self._closing.watch()
+        parts.save_unsaved_summary()
+        attempt = stream.life.attempt
+        where = f": attempt {attempt}, next step {stream.recorder.step}" if attempt > 1 else ""
+        stream.notices.say(
+            f"{self.project}/{self.name} ({stream.files.key.label}) is logged to {self.dir}{where}.",
             level=logging.INFO,
         )
-        self.notices.emit()
+        stream.notices.emit()
 
-    def _undo_opening(self, opened: Opened) -> None:
-        """Stop what was begun and let go of the stream: the caller gets no run to finish."""
-        deadline = Deadline(self.options.finish_timeout)
-        try:
-            if hasattr(self, "_keeper"):
-                self._keeper.stop(deadline.half().seconds_left)
-            if hasattr(self, "companions"):
-                self.companions.stop(deadline.half(), "failed")
-            if hasattr(self, "_signals"):
-                self._signals.restore()
-            if opened.writer.index.lines:
-                with self._lock:
-                    mark_end(opened.writer, opened.attempt, "failed", clock=self.clock)
-            opened.writer.close(self.run_row, deadline.seconds_left)
-        finally:
-            opened.lock.release()
-            open_runs.discard(self)
+    # -- what it is ----------------------------------------------------------------------------------
 
-    # -- what users see ----------------------------------------------------------------------------
+    @property
+    def project(self) -> str:
+        """The project's name."""
+        return self._place.project
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self._place.name
+
+    @property
+    def id(self) -> str:
+        """What stays the same where the run's directory is moved or copied: ``id`` of ``run.json``."""
+        return str(self._stream.identity.get("id", ""))
 
     @property
     def stream(self) -> str | None:
         """This process's stream; ``None`` is the default producer."""
-        return self.files.key.stream
+        return self._stream.files.key.stream
+
+    @property
+    def rank(self) -> int:
+        """This process's rank."""
+        return self._stream.rank
+
+    @property
+    def backend_run_name(self) -> str:
+        """What a mirror calls this part of the run: ``NAME[-STREAM][-rankN]``.
+
+        A mirror has one step axis a run, so streams and ranks become runs of their own there, grouped
+        under `name`.
+        """
+        key = self._stream.files.key
+        stream = "" if key.stream is None else f"-{key.stream}"
+        return f"{self.name}{stream}{f'-rank{key.rank}' if key.rank else ''}"
 
     @property
     def dir(self) -> str:
         """The run directory."""
-        return str(self.files.directory)
+        return str(self._stream.files.directory)
 
     @property
-    def step(self) -> int:
-        """The open step, else the next one."""
-        self.guard()
-        return self.recorder.step
+    def files(self) -> RunFiles:
+        """The paths of this stream's files."""
+        return self._stream.files
 
     @property
-    def is_finished(self) -> bool:
-        """Whether the run has ended and let go of its files."""
-        return self._is_closed
+    def options(self) -> Options:
+        """Every tunable of the run."""
+        return self._stream.options
 
     @property
-    def url(self) -> str | None:
-        """The address of a mirror of the run; ``None``, as no mirror is on."""
-        return None
+    def config(self) -> Row:
+        """What the user configured, secrets redacted; left out of a resume, what the run has."""
+        return self._parts.documents.config
+
+    @property
+    def entity(self) -> str | None:
+        """Who the run belongs to, as given to ``init``, now or before."""
+        return self._parts.documents.about.get("entity")
+
+    @property
+    def notes(self) -> str | None:
+        """Free text, as given to ``init``, now or before."""
+        return self._parts.documents.about.get("notes")
+
+    @property
+    def tags(self) -> list[str]:
+        """Labels, as given to ``init``, now or before."""
+        return list(self._parts.documents.about.get("tags") or ())
 
     @property
     def backends(self) -> dict[str, Any]:
@@ -232,42 +201,83 @@ class Run:
         return {}
 
     @property
-    def entity(self) -> str | None:
-        """Who the run belongs to, as given to ``init``, now or before."""
-        return self.about.get("entity")
+    def url(self) -> str | None:
+        """The address of a mirror of the run; ``None``, as no mirror is on."""
+        return None
+
+    # -- how far it is -------------------------------------------------------------------------------
 
     @property
-    def notes(self) -> str | None:
-        """Free text, as given to ``init``."""
-        return self.about.get("notes")
+    def attempt(self) -> int:
+        """The number of the attempt that rows belong to now, from 1."""
+        return self._life.attempt
 
     @property
-    def tags(self) -> list[str]:
-        """Labels, as given to ``init``."""
-        return list(self.about.get("tags") or ())
+    def step(self) -> int:
+        """The open step, else the next one."""
+        self._life.guard()
+        return self._stream.recorder.step
 
     @property
-    def summary(self) -> MutableMapping[str, Any]:
-        """The last value of every metric; assigned keys are pinned."""
-        self.guard()
-        self._last_values.complete()
-        return self._summary
+    def is_finished(self) -> bool:
+        """Whether the run has ended and let go of its files."""
+        return self._life.is_closed
 
-    @property
-    def history(self) -> HistoryStore:
-        """The rows of this stream, live."""
-        return self._history.get()
+    def info(self) -> Row:
+        """Return the run's state as figures; see `expr_tracker.info`."""
+        self._life.guard()
+        return info(self._parts)
 
-    @property
-    def artifacts(self) -> ArtifactStore:
-        """The project's artifacts."""
-        return self._artifacts.get()
+    # -- recording -----------------------------------------------------------------------------------
 
-    @property
-    def artifacts_failed(self) -> int:
-        """Artifacts and lineage lines that could not be stored."""
-        store = self._artifacts.made
-        return 0 if store is None else store.failure_count
+    def log(self, data: Any, step: Any = None, commit: bool | None = None) -> None:  # noqa: FBT001 - as users call it
+        """Record metrics; see `expr_tracker.log`.
+
+        On a run that is finished nothing is stored: the call is counted, and warned about once.
+
+        Args:
+            data: a dict of metric names and values; anything else is stored under ``value``.
+            step: the row's step, a whole number. Left out, values join the open row, or the next step.
+            commit: whether the row is complete now: by default yes without ``step``, no with it.
+
+        Raises:
+            StepError: ``step`` is no whole number of 64 bits.
+            StepOrderError: ``step`` is below the newest one, under ``step_policy="strict"``.
+            ForkedObjectError: the run belongs to the parent of this process.
+        """
+        self._stream.recorder.log(data, step, commit)
+
+    def define_metric(self, name: str, **kwargs: Any) -> None:
+        """Keep what is said about a metric (unit, goal, axis); see `expr_tracker.define_metric`."""
+        self._life.check_open("define_metric")
+        self._parts.documents.define_metric(name, kwargs)
+
+    def span(
+        self,
+        name: str,
+        /,
+        *,
+        print_fn: Callable[[str], object] | None = None,
+        plugins: Any = (),
+        **attributes: Any,
+    ) -> Span:
+        """Time a block for this run; see `expr_tracker.span`."""
+        self._life.guard()
+        return span_class.get()(
+            name, attributes, print_fn=print_fn, plugins=plugins, target=lambda: self.spans
+        )
+
+    def start_span(
+        self,
+        name: str,
+        /,
+        *,
+        print_fn: Callable[[str], object] | None = None,
+        plugins: Any = (),
+        **attributes: Any,
+    ) -> Span:
+        """Begin a span of this run that ``.end()`` ends; see `expr_tracker.start_span`."""
+        return self.span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()
 
     def log_artifact(  # noqa: PLR0917 - the signature of `expr_tracker.log_artifact`
         self,
@@ -279,134 +289,61 @@ class Run:
         mode: StoreMode = "copy",
     ) -> Artifact:
         """Store a file, folder or `Artifact` as the next version; see `expr_tracker.log_artifact`."""
-        self.check_open("log_artifact")
+        self._life.check_open("log_artifact")
         # What describes a file is as readable as a configuration: secrets stay out of it too.
-        plain = config_from(metadata, self._warn_of_value) if metadata is not None else None
+        warn = partial(warn_of_value, self._stream.notices)
+        plain = None if metadata is None else config_from(metadata, warn)
         return self.artifacts.log(
             artifact_or_path, name, type, aliases, plain, mode, step=self.step
         )
 
     def use_artifact(self, artifact_or_name: Artifact | str, type: str | None = None) -> Artifact:  # noqa: A002
         """Return a stored artifact; see `expr_tracker.use_artifact`."""
-        self.check_open("use_artifact")
+        self._life.check_open("use_artifact")
         return self.artifacts.use(artifact_or_name, type, step=self.step)
-
-    def define_metric(self, name: str, **kwargs: Any) -> None:
-        """Keep what is said about a metric (unit, goal, axis) with the run."""
-        self.check_open("define_metric")
-        self.companions.define_metric(name, kwargs)
 
     def rewind(self, step: int) -> None:
         """Go back to ``step`` in a new attempt: earlier rows from there on are superseded.
 
         Raises:
             StepError: ``step`` is no step.
-        """
-        self.check_open("rewind")
-        wanted = step_from(step)
-        number = self.attempt + 1
-
-        def mark() -> None:
-            mark_attempt(self.writer, number, wanted, clock=self.clock)
-            self.attempt = number
-            self._last_values.forget()
-
-        self.recorder.begin_attempt(wanted, mark)
-        self._last_values.complete()
-
-    def info(self) -> Row:
-        """Return the run's state as figures; see the reference for the keys."""
-        self.guard()
-        return info(self)
-
-    def __repr__(self) -> str:
-        if self._is_forked:
-            status = "the parent's"
-        else:
-            status = self._status or ("finished" if self._is_closed else "running")
-        # A log handler may show a run whose opening failed, before it had files.
-        files = getattr(self, "files", None)
-        label = files.key.label if files is not None else "not opened"
-        directory = files.directory if files is not None else self.place.directory
-        return f"<Run {self.project}/{self.name} ({label}): {status}, {directory}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.finish(0)
-        elif issubclass(kind, SystemExit):
-            self.finish(1 if getattr(error, "code", 1) else 0)
-        else:
-            self._finish("cancelled" if issubclass(kind, KeyboardInterrupt) else "failed")
-
-    # -- the rooms' view -----------------------------------------------------------------------------
-
-    def guard(self) -> None:
-        """Refuse the parent's object in a forked child, before any lock is touched.
-
-        Raises:
-            ForkedObjectError: this process is a forked child.
-        """
-        if self._is_forked:
-            raise ForkedObjectError(
-                "This run belongs to the parent process. Call et.init() in the child, with a "
-                "stream of its own."
-            )
-
-    def check_open(self, call: str) -> None:
-        """Refuse ``call`` on a run that has ended.
-
-        Raises:
-            ForkedObjectError: this process is a forked child.
             RunFinishedError: the run is finished.
         """
-        self.guard()
-        if self._status is not None:
-            raise RunFinishedError(f"{call}: the run {self.name!r} is finished. Call et.init().")
+        life, parts = self._life, self._parts
+        life.check_open("rewind")
+        wanted = step_from(step)
+        number = life.attempt + 1
 
-    def writers(self) -> list[LineWriter]:
-        """Return every open line file of the run, its rows' first."""
-        spans = self.spans.writer
-        return [self.writer, *(() if spans is None else (spans,)), *self.companions.writers()]
+        def mark() -> None:
+            mark_rewind(self._stream.writer, number, wanted, clock=self._stream.clock)
+            life.attempt = number
+            parts.last_values.forget()
 
-    def snapshot(self) -> LiveSnapshot:
-        """Return index, waiting lines and open row of one moment."""
-        self.guard()
-        with self._lock:
-            return LiveSnapshot(
-                self.writer.index.copy(), self.writer.pending_lines(), self.recorder.open_row()
-            )
+        self._stream.recorder.begin_attempt(wanted, mark)
+        parts.last_values.complete()
 
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - the public name's form
         """Write everything that waits; with ``commit_open`` the open row too."""
-        self.guard()
-        if commit_open:
-            self.recorder.commit_open()
-        for writer in self.writers():
-            writer.flush()
-        self.notices.emit()
+        self._parts.flush(commit_open)
+
+    # -- reading -------------------------------------------------------------------------------------
 
     @property
-    def run_row(self) -> Row:
-        """Project, name and start, for the sidecar."""
-        return {"project": self.project, "name": self.name, "started_at": self.about.get("time")}
+    def history(self) -> HistoryStore:
+        """The rows of this stream, live."""
+        return self._parts.history.get()
 
-    def _warn_of_value(self, key: str, text: str) -> None:
-        self.notices.count("degraded", f"values of {key}")
-        self.notices.once(("value", key), f"{key!r} is {text}")
+    @property
+    def summary(self) -> MutableMapping[str, Any]:
+        """The last value of every metric; assigned keys are pinned."""
+        return self._parts.whole_summary()
 
-    def warn_of_artifact(self, key: str, text: str) -> None:
-        """Say once what the artifact store has to say."""
-        self.notices.once(("artifact", key), text)
+    @property
+    def artifacts(self) -> ArtifactStore:
+        """The project's artifacts."""
+        return self._parts.artifacts.get()
 
-    # -- the end -----------------------------------------------------------------------------------------
+    # -- the end -------------------------------------------------------------------------------------
 
     def finish(self, exit_code: int | None = None, quiet: bool | None = None) -> None:  # noqa: FBT001
         """Commit the open row, write everything, say what was not stored, and let go.
@@ -423,157 +360,40 @@ class Run:
         """
         if exit_code is not None and not isinstance(exit_code, int):
             raise OptionError(f"exit_code={exit_code!r}: expected a whole number or None.")
-        self._finish("failed" if exit_code else "succeeded", is_quiet=bool(quiet))
+        self._closing.finish("failed" if exit_code else "succeeded", is_quiet=bool(quiet))
 
-    def finish_at_exit(self) -> None:
-        """Close the run as the interpreter ends; a forked child writes nothing."""
-        if self._is_forked:
-            return
-        try:
-            self._finish(status_at_exit())
-        except KeyboardInterrupt:
-            # Once more: the user wants out, but not at the price of rows. The next one gets through.
-            self._finish(status_at_exit())
-        finally:
-            keep_interrupt_status()
+    def __enter__(self) -> Self:
+        return self
 
-    def _finish(self, status: str, *, is_quiet: bool = False) -> None:
-        self.guard()
-        if self.recorder.is_delivering_here:
-            raise RunFinishedError(
-                "finish was called from inside a sink of the run (a print handle, a callback): "
-                "it would wait for itself. Call it from the program."
-            )
-        with self._finishing:
-            if self._is_closed:
-                return
-            try:
-                self._end_everything(status)
-            except Exception:
-                self._is_closed = True
-                raise
-            # Not behind a KeyboardInterrupt: another call then does what is left to do.
-            is_first, self._is_closed = not self._is_closed, True
-            if is_first:
-                finish_report(self, is_quiet=is_quiet)
-
-    def _end_everything(self, status: str) -> None:
-        """End threads, rows and files in order; every step may be carried out twice."""
-        deadline = Deadline(self.options.finish_timeout)
-        self.recorder.take_over()
-        # Each part leaves as much time as it had to those behind it: rows come last, not shortest.
-        self._stop_companions(status, deadline.half())
-        if self._status is None:
-            self.recorder.commit_open()
-            self._status = status
-        self._end(self._status)
-        is_stopped = self._keeper.stop(deadline.half().seconds_left)
-        if is_stopped:
-            with contextlib.suppress(OSError):  # whoever closes the files says what is wrong there
-                self._upkeep.keep_places()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish(0)
+        elif issubclass(kind, SystemExit):
+            self.finish(1 if getattr(error, "code", 1) else 0)
         else:
-            self.notices.say(f"The thread {self._keeper.name} is stuck; the run ends without it.")
-        self._last_values.complete()
-        self._close_files(deadline)
-        self._signals.restore()
-        self._unwatch_child()
+            self._closing.finish("cancelled" if issubclass(kind, KeyboardInterrupt) else "failed")
 
-    def _stop_companions(self, status: str, deadline: Deadline) -> None:
-        try:
-            self.companions.stop(deadline, status)
-        except Exception as error:  # noqa: BLE001 - rows and lock do not depend on it
-            self.notices.count("degraded", "parts of the run that could not be stopped")
-            self.notices.say(f"A part of the run could not be stopped: {error!r}.")
+    def __repr__(self) -> str:
+        # A log handler may show a run whose opening failed, before it had a stream.
+        stream: OpenStream | None = getattr(self, "_stream", None)
+        label = stream.files.key.label if stream is not None else "not opened"
+        directory = stream.files.directory if stream is not None else self._place.directory
+        status = str(stream.life) if stream is not None else "running"
+        return f"<Run {self.project}/{self.name} ({label}): {status}, {directory}>"
 
-    def _end(self, status: str) -> None:
-        """Put the status behind the last row and take no more."""
-        with self._lock:
-            if not self.recorder.has_ended:
-                mark_end(self.writer, self.attempt, status, clock=self.clock)
-            self.recorder.end("finished")
 
-    def _close_files(self, deadline: Deadline) -> None:
-        try:
-            self.writer.close(self.run_row, deadline.half().seconds_left)
-            self.spans.close(deadline.seconds_left)
-            self._save_summary()
-            clear_journal(self.files.journal)
-        except Exception:
-            self._let_go()
-            raise
-        self._let_go()
+def finish_at_exit(run: Run) -> None:
+    """Close a run as the interpreter ends; in a forked child nothing is written."""
+    run._closing.finish_at_exit()  # noqa: SLF001 - of this module
 
-    def _let_go(self) -> None:
-        self._stream_lock.release()
-        open_runs.discard(self)
 
-    def save_unsaved_summary(self) -> None:
-        """Write the summary if something was pinned since: a killed process leaves its pins."""
-        if self._summary.is_unsaved and not self._is_closed:
-            self._save_summary()
-
-    def _save_summary(self) -> None:
-        try:
-            if hasattr(self, "_summary"):
-                self._summary.save()
-        except OSError as error:
-            self.notices.count("degraded", "summaries that could not be written")
-            self.notices.say(f"{self.files.summary} could not be written: {error}.")
-
-    def _leave_by_signal(self, number: int) -> None:
-        """Write what is in memory, then let the signal end the process."""
-
-        def leave(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
-            try:
-                if not is_free:
-                    # Another thread hangs in a write: what it holds cannot be written by us.
-                    self._save_summary()
-                elif not self._is_closed:
-                    self._leave()
-            finally:
-                end_by_signal(number)
-
-        if self._is_forked:
-            end_by_signal(number)
-            return
-        self.recorder.when_free(leave, _SIGNAL_WAIT_SECONDS)
-
-    def _leave(self) -> None:
-        """Close the run inside a signal handler: the frames below it will not go on."""
-        deadline = Deadline(self.options.finish_timeout)
-        for writer in self.writers():
-            writer.take_over()
-        if self._status is None:
-            self.recorder.commit_open(delivers=False)
-            self._status = "cancelled"
-        self._end(self._status)
-        self._stop_companions("cancelled", Deadline(_SIGNAL_WAIT_SECONDS))
-        self._close_files(deadline)
-        self.notices.emit()
-
-    def _checkpoint(self) -> None:
-        """Make memory safe and go on: a handler of the user's decides how the process ends."""
-
-        def save(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
-            if is_free and self._status is None:
-                deadline = Deadline(_SIGNAL_WAIT_SECONDS)
-                self._upkeep.keep_journal(at_once=True)
-                for writer in self.writers():
-                    writer.flush(timeout_seconds=deadline.seconds_left)
-                self._save_summary()
-                self.notices.emit()
-
-        if not self._is_forked:
-            self.recorder.when_free(save, _SIGNAL_WAIT_SECONDS)
-
-    def abandon_in_child(self) -> None:
-        """Become the parent's object: called by the fork hook in the child, touches no lock."""
-        self._is_forked = True
-        self.recorder.end("forked")
-        self.writer.abandon_in_child()
-        self.spans.abandon_in_child()
-        self._stream_lock.abandon_in_child()
-        # Handlers are inherited too: the child's signals would wait for the parent's locks.
-        self._signals.restore()
-        if hasattr(self, "companions"):
-            self.companions.abandon_in_child()
+def abandon_open_runs() -> None:
+    """Make every open run its parent's: for the fork hook in the child, touches no lock."""
+    for run in tuple(open_runs):
+        run._closing.abandon_in_child()  # noqa: SLF001 - of this module
+    open_runs.clear()

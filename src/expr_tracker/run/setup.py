@@ -37,9 +37,15 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     alerts: tuple[Any, Any],
     resume: Any,
     options: Mapping[str, Any],
+    dropped_before: int = 0,
 ) -> Run:
-    """Check every argument, then open the run; nothing is created before all are right."""
+    """Check every argument, then open the run; nothing is created before all are right.
+
+    ``dropped_before`` calls had no run yet in this forked child; they are losses of this one.
+    """
     notices = Notices()
+    if dropped_before:
+        notices.count("dropped", "calls in this forked child before init", dropped_before)
     checked = make_options({**_options_of_jsonl(backend_kwargs), **options})
     about = {**about, "tags": _tag_list(about.get("tags"))}
     place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)
@@ -71,7 +77,7 @@ def _options_of_jsonl(backend_kwargs: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(backend_kwargs, Mapping):
         raise OptionError(
-            f"backend_kwargs={backend_kwargs!r}: expected a dict of arguments by mirror, such as "
+            f"backend_kwargs={backend_kwargs!r}: expected a dict of arguments by backend, such as "
             '{"jsonl": {"buffer_size": 100}}.'
         )
     options = backend_kwargs.get("jsonl", {})
@@ -109,7 +115,7 @@ def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Noti
     missing = [name for name in names if name != "jsonl"]
     if missing:
         notices.say(
-            f"backends {', '.join(missing)}: this version has no mirrors; the run is logged to its "
+            f"backends {', '.join(missing)}: this version has no backends; the run is logged to its "
             "directory only."
         )
     if any(alerts):

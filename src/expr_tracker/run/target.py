@@ -27,7 +27,7 @@ class RunSpans:
     Attributes:
         records: whether a line is wanted for every span.
         print_fn: the run's default for printing spans.
-        plugins: the run's default meters.
+        plugins: the run's default plugins.
     """
 
     def __init__(

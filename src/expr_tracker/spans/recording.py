@@ -68,8 +68,12 @@ def _line(row: Row, is_plain: bool) -> bytes:  # noqa: FBT001 - private, and nam
     if is_plain:
         try:
             return encode_finite(row) + b"\n"
-        except UnicodeEncodeError:  # half a surrogate pair in a name
-            pass
+        except UnicodeEncodeError:
+            warn_once(
+                "surrogates",
+                f"The span {row['name'][:80]!r} has text with half a surrogate pair, which no file "
+                "can hold: the half is stored as the six characters of its escape.",
+            )
     return encode_line(row)
 
 

@@ -6,21 +6,22 @@ counted; what is left is known to be whole, so `lanes`, `trace` and `timeline` c
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.errors import QueryError, RunNotFoundError
-from expr_tracker.store.files import RunFiles, StreamKey, check_stream, stream_keys
-from expr_tracker.store.reader import part_paths, whole_rows
+from expr_tracker.errors import QueryError
+from expr_tracker.store.producers import Kind, StreamChoice, producers_of
+from expr_tracker.store.reader import whole_rows
+from expr_tracker.store.sidecar import warn_of_lost_parts
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from expr_tracker.row import Row
+    from expr_tracker.store.files import StreamKey
 
 __all__ = ["Selection", "SpanRecord", "SpanSource", "StreamChoice", "sources_of"]
 
@@ -30,7 +31,6 @@ _START_SECONDS_MAX: Final = 8e9
 _DURATION_MS_MAX: Final = 1e12
 _NS_PER_SECOND: Final = 1_000_000_000
 
-StreamChoice = str | Sequence[str | None] | None
 Range = tuple[float | None, float | None] | None
 StepRange = tuple[int | None, int | None] | None
 
@@ -83,9 +83,14 @@ class SpanSource:
     @staticmethod
     def _rows(path: Path) -> Iterator[Row]:
         try:
-            yield from whole_rows(path)
+            rows = whole_rows(path)
+            first = next(rows, None)
         except FileNotFoundError:
             return
+        warn_of_lost_parts(path)
+        if first is not None:
+            yield first
+            yield from rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,60 +208,8 @@ def sources_of(
     Raises:
         RunNotFoundError: there is no such run, stream or rank; the message lists what there is.
     """
-    path = Path(run)
-    if path.is_file() or (not path.is_dir() and any(part_paths(path))):
-        key = StreamKey.from_file(path.name, "spans") or StreamKey()
-        return [SpanSource(key, path, RunFiles(path.parent, key).metrics)]
-    if not path.is_dir():
-        raise RunNotFoundError(f"There is no run at {path}.{_neighbours(path)}")
-    keys = set(stream_keys(path, "spans"))
-    if with_metrics:
-        keys.update(stream_keys(path, "metrics"))
-    ordered = sorted(keys, key=lambda key: key.order)
-    chosen = _chosen(path, ordered, stream)
-    if rank is not None:
-        chosen = [key for key in chosen if key.rank == rank]
-    if not chosen:
-        missing = "spans" if rank is None else f"spans of rank {rank}"
-        raise RunNotFoundError(f"{path} holds no {missing}. {_there_is(path, ordered)}")
-    return [
-        SpanSource(key, RunFiles(path, key).spans, RunFiles(path, key).metrics) for key in chosen
-    ]
-
-
-def _chosen(path: Path, keys: list[StreamKey], stream: StreamChoice) -> list[StreamKey]:
-    if isinstance(stream, str) and stream == "*":
-        return keys
-    names: list[str | None] = [stream] if stream is None or isinstance(stream, str) else [*stream]
-    wanted = {check_stream(name) for name in names}
-    for name in names:
-        if not any(key.stream == name for key in keys):
-            known = [key.stream for key in keys if key.stream is not None]
-            near = difflib.get_close_matches(name or "", known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise RunNotFoundError(
-                f"{path} holds no spans of the stream {name if name is not None else 'default'!r}."
-                f"{hint} {_there_is(path, keys)}"
-            )
-    return [key for key in keys if key.stream in wanted]
-
-
-def _there_is(path: Path, keys: list[StreamKey]) -> str:
-    if keys:
-        return f"Streams with spans: {', '.join(key.label for key in keys)}."
-    metrics = stream_keys(path, "metrics")
-    if metrics:
-        return (
-            f"It has metrics of {', '.join(key.label for key in metrics)}, but no span was "
-            "recorded (init(spans=False), or no et.span in the program)."
-        )
-    return "It is no run directory."
-
-
-def _neighbours(path: Path) -> str:
-    try:
-        names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_dir())
-    except OSError:
-        return ""
-    near = difflib.get_close_matches(path.name, names, n=3)
-    return f" Beside it: {', '.join(near)}." if near else ""
+    kinds: tuple[Kind, ...] = ("spans", "metrics") if with_metrics else ("spans",)
+    # No rank is every rank here: a timeline has a lane for each.
+    producers = producers_of(run, stream, "*" if rank is None else rank, kinds=kinds)
+    producers.sort(key=lambda producer: producer.key.order)
+    return [SpanSource(each.key, each.path, each.files.metrics) for each in producers]

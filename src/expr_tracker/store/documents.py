@@ -13,12 +13,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.surrogates import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["read_document", "replacing", "write_document", "write_once"]
+__all__ = ["beside", "read_document", "replacing", "write_document", "write_once"]
 
 
 @contextlib.contextmanager
@@ -31,7 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
         OSError: it could not be put in place. Then, and on an error within, what stood at ``path``
             stays and nothing is left beside it.
     """
-    temporary = _beside(path)
+    temporary = beside(path)
     try:
         yield temporary
         temporary.replace(path)
@@ -49,9 +50,9 @@ def write_document(path: Path, document: Row, *, indent: int | None = 2) -> None
     Raises:
         OSError: the document could not be written; the old one stays.
     """
-    text = json.dumps(without_nonfinite(document), ensure_ascii=False, indent=indent)
+    content = _content(document, indent)
     with replacing(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+        temporary.write_bytes(content)
 
 
 def write_once(path: Path, document: Row) -> Row:
@@ -62,10 +63,10 @@ def write_once(path: Path, document: Row) -> Row:
     Raises:
         OSError: neither written nor readable.
     """
-    temporary = _beside(path)
-    text = json.dumps(without_nonfinite(document), ensure_ascii=False)
+    temporary = beside(path)
+    content = _content(document, None)
     try:
-        temporary.write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+        temporary.write_bytes(content)
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -91,7 +92,15 @@ def read_document(path: Path) -> Row | None:
     return with_nonfinite(document) if isinstance(document, dict) else None
 
 
-def _beside(path: Path) -> Path:
+def _content(document: Row, indent: int | None) -> bytes:
+    strict = without_nonfinite(document)
+    try:
+        return json.dumps(strict, ensure_ascii=False, indent=indent).encode() + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair
+        return json.dumps(storable(strict), ensure_ascii=False, indent=indent).encode() + b"\n"
+
+
+def beside(path: Path) -> Path:
     """Return a temporary name that no other process or thread uses, on this host or another."""
     own = f"{os.getpid()}.{threading.get_ident()}.{os.urandom(4).hex()}"
     return path.with_name(f".{path.name}.{own}.new")

@@ -6,16 +6,22 @@ or late step costs one more block, not the whole file. The sidecar is a hint: it
 covers and a checksum of the bytes before it, a reader adds what was appended since, and a missing
 or wrong one is made again from the file (`StreamIndex.scan`).
 
-Sidecar, schema 4::
+Sidecar, schema 5::
 
-    {"schema": 4, "size": BYTES, "lines": N, "rows": N,
+    {"schema": 5, "size": BYTES, "lines": N, "rows": N,
      "last_step": STEP, "max_step": STEP, "attempt_max_step": STEP,
      "last_time": SECONDS, "sorted": BOOL, "has_duplicate_steps": BOOL, "unreadable": N,
      "tail": CRC32_OF_THE_LAST_64_BYTES, "block_lines": LINES_OF_A_BLOCK,
      "open_block": [LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP],
      "index": [[LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP], ...],
-     "attempts": [[NUMBER, FROM_STEP, OFFSET, TIME, PID, STATUS, END_TIME], ...],
+     "attempts": [[NUMBER, FROM_STEP, OFFSET, TIME, PID, STATUS, END_TIME,
+                   CLOCK_BACK_SECONDS], ...],
+     "parts": [[NUMBER, BYTES, COVERED_BYTES, LINES, ROWS, LOWEST_STEP, HIGHEST_STEP], ...],
+     "live_size": BYTES_OF_THE_LIVE_FILE,
      "check": CRC32_OF_THE_MEMBERS_ABOVE, "run": {...}}
+
+``parts`` are the set-aside parts (`expr_tracker.store.parts`), those included that were missing
+when it was written; a reader reports which of them are gone. It may be older than the newest part.
 """
 
 from __future__ import annotations
@@ -25,27 +31,24 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.store.documents import read_document, write_document
-from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.lines import decode_line, encode_finite
-from expr_tracker.store.markers import Beginning, End, read_marker
+from expr_tracker.store.markers import REWOUND, Beginning, End, read_marker
+from expr_tracker.store.parts import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from expr_tracker.row import Row
     from expr_tracker.store.reader import LineFile
 
-__all__ = ["Attempt", "Block", "StreamIndex", "load_index"]
+__all__ = ["Attempt", "Block", "StreamIndex"]
 
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 #: Lines of one block: a block of five metrics is about 150 kB, read and decoded in a millisecond.
 BLOCK_LINES: Final = 1024
 #: Beyond this many blocks, neighbours are joined: they take 160 kB of the sidecar with steps of seven
 #: digits, 260 kB with any. Attempts come on top without a limit, up to 80 bytes each.
 BLOCKS_MAX: Final = 4096
-_TAIL_BYTES: Final = 64
 # No 64-bit step has more digits, and `int` refuses thousands of them.
 _STEP: Final = re.compile(rb'\{"_step":\s*(-?\d{1,19})[,}]')
 _NO_STEP_LOW, _NO_STEP_HIGH = 2**63 - 1, -(2**63)
@@ -73,6 +76,13 @@ class Attempt:
     """How it ended; ``None`` while it runs, or when its process was lost."""
     end_time: float | None = None
     """When it ended (Unix seconds)."""
+    clock_back: float | None = None
+    """By how many seconds its clock was behind the newest time before it, beyond an hour."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it ended with its process: who rewinds goes on, or was lost on the way."""
+        return self.status is not None and self.status != REWOUND
 
 
 @dataclass(frozen=True)
@@ -114,6 +124,10 @@ class StreamIndex:
     unreadable: int = 0
     """Lines that hold no JSON object."""
     attempts: list[Attempt] = field(default_factory=lambda: [Attempt()])
+    parts: list[Part] = field(default_factory=list)
+    """The set-aside parts, those that are gone included."""
+    live_size: int = 0
+    """Bytes of the live file that the sidecar covered."""
     _blocks: list[tuple[int, int, int, int]] = field(default_factory=list)
     # (lowest step, first line, offset, highest step) of every closed block. One list of tuples,
     # so that an exception from a signal handler cannot leave columns of different lengths.
@@ -174,15 +188,27 @@ class StreamIndex:
     def _take_marker(self, marker: Row, offset: int) -> None:
         said = read_marker(marker)
         if isinstance(said, Beginning):
-            begun = Attempt(said.number, said.from_step, offset, said.time, said.pid)
+            begun = Attempt(
+                said.number,
+                said.from_step,
+                offset,
+                said.time,
+                said.pid,
+                clock_back=said.clock_back,
+            )
             if self.attempts[-1] != begun:  # else noted again: an exception came before its size
                 self.attempts.append(begun)
             if said.from_step is not None:
                 self.attempt_max_step = said.from_step - 1
                 self.has_repeats = True
         elif isinstance(said, End):
-            newest = self.attempts[-1]
-            self.attempts[-1] = replace(newest, status=said.status, end_time=said.time)
+            # By its number: after an exception it may be written again behind the next beginning.
+            for i in range(len(self.attempts) - 1, -1, -1):
+                attempt = self.attempts[i]
+                # A higher number than any: its beginning was in a part that is lost.
+                if attempt.number <= said.number:
+                    self.attempts[i] = replace(attempt, status=said.status, end_time=said.time)
+                    break
 
     def _close_block(self) -> None:
         # Interrupted behind the append, the block is closed again later: the second one covers
@@ -205,7 +231,9 @@ class StreamIndex:
 
     def copy(self) -> StreamIndex:
         """Return an index that later rows do not change."""
-        return replace(self, attempts=self.attempts[:], _blocks=self._blocks[:])
+        return replace(
+            self, attempts=self.attempts[:], parts=self.parts[:], _blocks=self._blocks[:]
+        )
 
     def without_zones(self, size: int) -> StreamIndex:
         """Return an index of a changed file of ``size`` bytes: every step may be anywhere in it."""
@@ -215,6 +243,7 @@ class StreamIndex:
             is_sorted=False,
             has_repeats=True,
             attempts=self.attempts[:],
+            parts=self.parts[:],
             _blocks=[],
             _low=_NO_STEP_HIGH,
             _high=_NO_STEP_LOW,
@@ -247,6 +276,36 @@ class StreamIndex:
             yield Block(start, stop, least, top)
         if self.size > self._block_start and self._low <= last and self._high >= first:
             yield Block(self._block_start, self.size, self._low, self._high)
+
+    def note_part(self, part: Part, *, lines: int | None, rows: int | None) -> None:
+        """Take in that the lines noted last were set aside as ``part``.
+
+        Args:
+            part: its number and size.
+            lines: how many lines were noted before its first one; ``None``: nobody counted.
+            rows: how many metric rows.
+        """
+        if lines is not None and rows is not None:
+            low, high = self._zone_from(self.size - part.size)
+            # A changed file that nobody has read yet may hold any step.
+            has_steps = low <= high and (low, high) != (_NO_STEP_HIGH, _NO_STEP_LOW)
+            part = replace(
+                part,
+                lines=self.lines - lines,
+                rows=self.rows - rows,
+                low=low if has_steps else None,
+                high=high if has_steps else None,
+            )
+        self.parts.append(part)
+
+    def _zone_from(self, start: int) -> tuple[int, int]:
+        """Return the lowest and highest step of the blocks that reach behind ``start``."""
+        low, high, begins = self._low, self._high, self._block_start
+        for least, _, offset, top in reversed(self._blocks):
+            if begins <= start:
+                break
+            low, high, begins = min(low, least), max(high, top), offset
+        return low, high
 
     def attempt_at(self, offset: int) -> Attempt:
         """Return the attempt that the line at ``offset`` belongs to."""
@@ -306,6 +365,8 @@ class StreamIndex:
             "open_block": [self._low, self._block_first, self._block_start, self._high],
             "index": [list(block) for block in self._blocks],
             "attempts": [list(vars(attempt).values()) for attempt in self.attempts],
+            "parts": [list(vars(part).values()) for part in self.parts],
+            "live_size": self.live_size,
         }
         return {**document, "check": _checksum(document), "run": run}
 
@@ -333,6 +394,8 @@ class StreamIndex:
                 has_repeats=bool(document["has_duplicate_steps"]),
                 unreadable=_count(document["unreadable"]),
                 attempts=[Attempt(*attempt) for attempt in document["attempts"]] or [Attempt()],
+                parts=[Part(*part) for part in document["parts"]],
+                live_size=_count(document["live_size"]),
             )
             index._blocks = [
                 (_whole(low), _count(first), _count(start), _whole(high))
@@ -370,66 +433,3 @@ def _step(value: Any) -> int | None:
     if value is not None and not isinstance(value, int):
         raise TypeError(f"{value!r} is no step")
     return value
-
-
-def tail_checksum(file: LineFile, size: int) -> int:
-    """Return the CRC-32 of the last bytes before ``size``: it tells one file from another."""
-    return zlib.crc32(file.read(max(0, size - _TAIL_BYTES), size))
-
-
-def load_index(file: LineFile) -> StreamIndex:
-    """Return the index of an open line file, its newest lines included.
-
-    The sidecar is used as far as it holds; what was appended since is scanned.
-    """
-    index = _from_sidecar(file)
-    remembered = _recent.get(file.path)
-    if remembered is not None:
-        known, tail = remembered
-        is_further = index is None or known.size > index.size
-        if is_further and known.size <= file.size and tail_checksum(file, known.size) == tail:
-            index = known.copy()
-    if index is None:
-        index = StreamIndex()
-    began_at = index.size
-    index.scan(file)
-    if index.size - began_at >= _REMEMBERED_BYTES_MIN:
-        _remember(file, index)
-    return index
-
-
-#: A scan of so many bytes takes 20 ms: who polls a file without a fresh sidecar pays it once.
-_REMEMBERED_BYTES_MIN: Final = 4 << 20
-#: An index is about a megabyte at most.
-_REMEMBERED_MAX: Final = 8
-_recent: dict[Path, tuple[StreamIndex, int]] = {}
-
-
-def _remember(file: LineFile, index: StreamIndex) -> None:
-    # Whatever threads do at once, an entry is whole or not there.
-    for oldest in list(_recent)[: max(0, len(_recent) + 1 - _REMEMBERED_MAX)]:
-        _recent.pop(oldest, None)
-    _recent[file.path] = (index.copy(), tail_checksum(file, index.size))
-
-
-def _from_sidecar(file: LineFile) -> StreamIndex | None:
-    document = read_document(sidecar_of(file.path))
-    if document is None:
-        return None
-    try:
-        index = StreamIndex.from_document(document)
-    except ValueError:
-        return None
-    if index.size > file.size or document.get("tail") != tail_checksum(file, index.size):
-        return None
-    return index
-
-
-def save_index(index: StreamIndex, file: LineFile, run: Row) -> None:
-    """Write the sidecar beside ``file``.
-
-    Raises:
-        OSError: it could not be written; readers scan the file instead.
-    """
-    path: Path = sidecar_of(file.path)
-    write_document(path, index.document(run, tail_checksum(file, index.size)), indent=None)

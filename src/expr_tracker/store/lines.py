@@ -11,16 +11,19 @@ count them), and members that they do not know.
 - ``_time`` is in Unix seconds (UTC), taken when the row was opened.
 - A number that JSON cannot hold is ``null``, and the row has
   ``"_nonfinite": {POINTER: "NaN" | "Infinity" | "-Infinity"}`` with JSON pointers (RFC 6901).
-- Half a surrogate pair is written as its ``\udXXX`` escape.
+- Text is Unicode. Half a surrogate pair, which is none, is written as the six characters of its
+  escape (``\\ud800`` in JSON); older lines have JSON's own escape of it, and are read.
 
 **Markers** have no ``_step`` (`markers` builds and reads them):
 
 - ``{"_attempt": n, "_from_step": int | null, "_time": float, "_pid": int}``: the lines after it
   belong to attempt ``n`` (the first attempt has no marker). With a ``_from_step``, rows of earlier
-  attempts at that step and above are superseded.
+  attempts at that step and above are superseded. ``"_clock_back": SECONDS`` stands in it where the
+  clock was more than an hour behind the newest time before it: only there ``_time`` runs backwards.
 - ``{"_attempt_end": n, "_status": TEXT, "_time": float}``: attempt ``n`` ended by itself; the
-  status is ``succeeded``, ``failed`` or ``cancelled``. A file without it, whose lock is free,
-  belongs to a process that is lost.
+  status is ``succeeded``, ``failed``, ``cancelled``, or ``rewound`` where the same process begins
+  the next attempt. An attempt without it, if it is not the newest of a stream whose lock is held,
+  is that of a process that was lost.
 
 **Span**: ``{"_step", "name", "depth", "track", "start", "dur_ms"[, "metrics"][, "error"][, "args"]}``
 (``start`` in Unix seconds, ``dur_ms`` in milliseconds).
@@ -38,8 +41,15 @@ from typing import Any
 import msgspec
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.surrogates import storable
 
-__all__ = ["decode_line", "encode_finite", "encode_line", "is_metric_row"]
+__all__ = [
+    "decode_line",
+    "encode_exact_line",
+    "encode_finite",
+    "encode_line",
+    "is_metric_row",
+]
 
 _encoder = msgspec.json.Encoder()
 
@@ -56,8 +66,24 @@ def encode_line(row: Row) -> bytes:
     try:
         return encode_finite(strict) + b"\n"
     except (UnicodeEncodeError, RecursionError):
-        # "backslashreplace" turns half a surrogate pair into exactly its JSON escape.
+        text = json.dumps(
+            storable(strict), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+        return text.encode() + b"\n"
+
+
+def encode_exact_line(row: Row) -> bytes:
+    """Return a row as one line that gives back file names as they are.
+
+    A name that is no UTF-8 is text with halves of surrogate pairs; each is JSON's own escape here,
+    for the file has to be found again. Python reads it, strict parsers may stop at it.
+    """
+    strict = without_nonfinite(row)
+    try:
+        return encode_finite(strict) + b"\n"
+    except (UnicodeEncodeError, RecursionError):
         text = json.dumps(strict, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        # "backslashreplace" turns a half into exactly its JSON escape.
         return text.encode("utf-8", "backslashreplace") + b"\n"
 
 

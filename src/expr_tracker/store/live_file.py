@@ -11,15 +11,22 @@ import os
 from typing import TYPE_CHECKING
 
 from expr_tracker.store.files import parts_of
-from expr_tracker.store.place import is_same_file, open_for_append, put_back, set_part_aside
+from expr_tracker.store.place import (
+    Copy,
+    add_since,
+    is_same_file,
+    open_for_append,
+    set_part_aside,
+)
 from expr_tracker.store.reader import LineFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from expr_tracker.notices import Notices
     from expr_tracker.options import Options
+    from expr_tracker.store.parts import Part
 
 __all__ = ["LiveFile"]
 
@@ -50,6 +57,7 @@ class LiveFile:
             with LineFile(path) as file:
                 self.start = file.live_start
         self.is_rotating = False
+        self._copy: Copy | None = None
 
     def end(self) -> int:
         """Return the offset behind the file's last byte.
@@ -90,14 +98,20 @@ class LiveFile:
                 "system, but a power loss may take them.",
             )
 
-    def rotate_before(self, size: int, end: int) -> None:
-        """Set the file aside if ``size`` more bytes behind offset ``end`` would take it too far."""
+    def rotate_before(self, size: int, end: int, known: Sequence[Part]) -> None:
+        """Set the file aside if ``size`` more bytes behind offset ``end`` would take it too far.
+
+        Args:
+            size: bytes that are about to be written.
+            end: where the file ends.
+            known: the parts there were.
+        """
         live = end - self.start
         if self.limit is None or live == 0 or live + size <= self.limit:
             return
         self.is_rotating = True
         try:
-            fd = set_part_aside(self.path)
+            fd = set_part_aside(self.path, known)
         except OSError as error:
             self.is_rotating = False
             self._notices.once(
@@ -133,12 +147,52 @@ class LiveFile:
     def put_back(self, checked: int) -> None:
         """Give the contents their name back; what is behind offset ``checked`` at the least.
 
+        A missing file is made again with all its contents, which the descriptor still reaches: most
+        of them are in a copy that was begun before, or all are copied now.
+
         Raises:
             OSError: the place cannot be written; nothing has changed.
         """
-        fd = put_back(self.fd, self.path, max(0, checked - self.start))
-        old, self.fd = self.fd, fd  # no call before it: what is put back is put back once
+        if self.path.exists():
+            fd = add_since(self.fd, self.path, max(0, checked - self.start))
+            old, self.fd = self.fd, fd  # no call before it: what is put back is put back once
+            os.close(old)
+            return
+        copy = self._copy
+        if copy is None or not copy.is_of(self.fd):
+            self.drop_copy()
+            copy = self._copy = Copy(self.fd, self.path, 0)
+            copy.fill()
+        copy.take_place()
+        old, self.fd, copy.target = self.fd, copy.target, -1  # no call between, as above
         os.close(old)
+
+    def begin_copy(self, end: int) -> Copy | None:
+        """Return a copy to be filled where the file was removed, for `put_back`; else ``None``.
+
+        Rows may go on into the file without a name meanwhile: `put_back` adds them.
+
+        Args:
+            end: the offset up to which nobody changes the file any more.
+
+        Raises:
+            OSError: it cannot be asked, or no more files can be opened.
+        """
+        if self.fd < 0 or self.path.exists():
+            return None
+        self._copy = Copy(self.fd, self.path, end - self.start)
+        return self._copy
+
+    @property
+    def is_copying(self) -> bool:
+        """Whether a removed file is being copied to its place."""
+        return self._copy is not None
+
+    def drop_copy(self) -> None:
+        """Remove what is left of a copy."""
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            copy.close()
 
     def close(self) -> None:
         """Let go of the descriptor; a second call does nothing."""

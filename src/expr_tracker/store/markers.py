@@ -6,12 +6,23 @@ The only code that builds or reads their members; `lines` specifies them beside 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
 
-__all__ = ["Beginning", "End", "begin_marker", "end_marker", "is_marker", "read_marker"]
+__all__ = [
+    "REWOUND",
+    "Beginning",
+    "End",
+    "begin_marker",
+    "end_marker",
+    "is_marker",
+    "read_marker",
+]
+
+#: The status of an attempt that its own process left for the next one; no run ends with it.
+REWOUND: Final = "rewound"
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,7 @@ class Beginning:
     from_step: int | None
     time: float | None
     pid: int | None
+    clock_back: float | None = None
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,9 @@ class End:
     time: float | None
 
 
-def begin_marker(number: int, from_step: int | None, *, time: float, pid: int) -> Row:
+def begin_marker(
+    number: int, from_step: int | None, *, time: float, pid: int, clock_back: float = 0.0
+) -> Row:
     """Return the marker line that begins attempt ``number``.
 
     Args:
@@ -41,8 +55,10 @@ def begin_marker(number: int, from_step: int | None, *, time: float, pid: int) -
         from_step: earlier attempts' rows at this step and above are superseded.
         time: Unix seconds.
         pid: the process that writes the attempt.
+        clock_back: by how many seconds its clock is behind the newest time before it.
     """
-    return {"_attempt": number, "_from_step": from_step, "_time": time, "_pid": pid}
+    marker = {"_attempt": number, "_from_step": from_step, "_time": time, "_pid": pid}
+    return {**marker, "_clock_back": clock_back} if clock_back > 0 else marker
 
 
 def end_marker(number: int, status: str, *, time: float) -> Row:
@@ -63,12 +79,13 @@ def read_marker(row: Row) -> Beginning | End | None:
     number, time = row.get("_attempt"), row.get("_time")
     seconds = float(time) if isinstance(time, (int, float)) else None
     if isinstance(number, int):
-        from_step, pid = row.get("_from_step"), row.get("_pid")
+        from_step, pid, back = row.get("_from_step"), row.get("_pid"), row.get("_clock_back")
         return Beginning(
             number,
             from_step if isinstance(from_step, int) else None,
             seconds,
             pid if isinstance(pid, int) else None,
+            float(back) if isinstance(back, (int, float)) else None,
         )
     number, status = row.get("_attempt_end"), row.get("_status")
     if isinstance(number, int):

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import math
 import os
 import tempfile
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.store.documents import beside
 from expr_tracker.store.files import parts_of, torn_of
-from expr_tracker.store.index import StreamIndex, load_index
+from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.parts import (
+    Part,
+    lost_parts,
+    lost_parts_text,
+    next_number,
+    part_name,
+    parts_as_found,
+)
 from expr_tracker.store.reader import LineFile, part_paths
+from expr_tracker.store.sidecar import load_index
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from expr_tracker.notices import Notices
 
 __all__ = [
+    "Copy",
+    "add_since",
     "is_same_file",
     "open_for_append",
     "prepare",
-    "put_back",
     "read_on",
     "rescue",
+    "say_lost",
     "set_part_aside",
 ]
 
@@ -33,6 +47,8 @@ __all__ = [
 _TORN_BYTES_KEPT: Final = 1 << 20
 #: Lines at the end of a file that are searched for a time; damaged ones have none.
 _LINES_LOOKED_AT: Final = 100
+#: Their names have six digits; older programs' had eight.
+_PARTS_MAX: Final = 999_999
 _COPY_BYTES: Final = 1 << 20
 #: A line that is longer is not searched for: rows are then in the file twice, with equal values.
 _TAIL_BYTES: Final = 1 << 20
@@ -43,7 +59,7 @@ _SEARCHED_BYTES_MAX: Final = 64 << 20
 def open_for_append(path: Path) -> int:
     """Open ``path`` for appending, make it where it is missing, and return the descriptor.
 
-    It can be read through too: `put_back` reads a file that has no name any more.
+    It can be read through too: `Copy` reads a file that has no name any more.
     """
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
 
@@ -69,13 +85,29 @@ def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamI
     except FileNotFoundError:
         return StreamIndex()
     with file:
+        index = None
         if file.torn_bytes:
             tail = file.read(file.size, file.size + file.torn_bytes)
             _repair_tail(path, file.size - file.live_start, tail, notices=notices)
             if decode_line(tail) is not None:
                 with LineFile(path) as repaired:
-                    return index_of(repaired)
-        return index_of(file)
+                    index = index_of(repaired)
+        if index is None:
+            index = index_of(file)
+    say_lost(path, index.parts, notices, live_size=index.live_size)
+    index.parts, index.live_size = parts_as_found(path, index.parts), 0
+    return index
+
+
+def say_lost(path: Path, known: list[Part], notices: Notices, *, live_size: int = 0) -> bool:
+    """Say which parts of a file that is written are gone; return whether any is."""
+    lost = lost_parts(path, known, live_size=live_size)
+    if lost:
+        notices.say(
+            f"{path} has lost rows: {lost_parts_text(lost)}. The run goes on without them."
+        )
+        notices.count("degraded", f"lost parts of {path.name}", len(lost))
+    return bool(lost)
 
 
 def _index_of(file: LineFile) -> StreamIndex:
@@ -139,24 +171,29 @@ def _adopt_following_parts(path: Path) -> None:
     before, after = part_paths(path)
     if not after:
         return
-    number = len(before)
+    number = int(before[-1].stem) if before else 0  # not their count: one may be gone
     for part in [*([path] if path.exists() else []), *after[:-1]]:
         number += 1
-        part.rename(parts_of(path) / f"{number:06d}.jsonl")
+        part.rename(parts_of(path) / part_name(number))
     after[-1].rename(path)
 
 
-def set_part_aside(path: Path) -> int:
+def set_part_aside(path: Path, known: Sequence[Part] = ()) -> int:
     """Rename the live file to the next part, begin a new one and return its descriptor.
+
+    Args:
+        path: the live file.
+        known: the parts there were: also of those that are gone no number is given again.
 
     Raises:
         OSError: the file could not be renamed (it stays live) or the new one not made.
     """
     folder = parts_of(path)
     folder.mkdir(exist_ok=True)
-    before, _ = part_paths(path)
-    number = int(before[-1].stem) + 1 if before else 1
-    part = folder / f"{number:06d}.jsonl"
+    number = next_number(path, known)
+    if number > _PARTS_MAX:
+        raise OSError(errno.EMLINK, f"it has {_PARTS_MAX} parts, as many as their names can count")
+    part = folder / part_name(number)
     path.rename(part)
     try:
         return open_for_append(path)
@@ -175,37 +212,79 @@ def is_same_file(fd: int, path: Path) -> bool:
     return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
 
 
-def put_back(fd: int, path: Path, checked: int) -> int:
-    """Give the contents of ``fd`` their name back and return a descriptor of the file there.
+class Copy:
+    """A copy of a file that lost its name, made beside its place.
 
-    A missing file is made again with all its contents, which the descriptor still reaches. Where
-    another file took its place (an editor, a sync program), only what was written after ``checked``
-    bytes is added to it, and of that only what follows its last line: the rest is what that program
-    has seen and meant to keep.
+    Its name is another one until it is whole: a part of the file under the file's own would pass for
+    what another program left. As a context manager it leaves nothing behind that has no use.
+
+    Args:
+        fd: the open file; a descriptor of its own is used, so that it may be closed meanwhile.
+        path: its place.
+        size: bytes at the file's beginning that nobody changes any more.
+
+    Attributes:
+        target: the descriptor of the copy; -1 where there is none, or where it is another's.
+
+    Raises:
+        OSError: no more files can be opened.
+    """
+
+    def __init__(self, fd: int, path: Path, size: int) -> None:
+        self._path = path
+        self._beside = beside(path)
+        self._size = size
+        self.target = -1
+        self._source = os.dup(fd)
+
+    def fill(self) -> None:
+        """Copy what nobody changes any more; others may append to the file meanwhile.
+
+        Raises:
+            OSError: the place cannot be written.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self.target = open_for_append(self._beside)
+        _copy(self._source, 0, self.target, stop=self._size)
+
+    def take_place(self) -> None:
+        """Copy what came since, and give the copy the file's name; nobody may append meanwhile.
+
+        Raises:
+            OSError: the place cannot be written.
+        """
+        _copy(self._source, self._size, self.target)
+        self._beside.rename(self._path)
+
+    def is_of(self, fd: int) -> bool:
+        """Say whether this is a copy of the open file, and as far as `fill` goes."""
+        return self.target >= 0 and os.path.samestat(os.fstat(fd), os.fstat(self._source))
+
+    def close(self) -> None:
+        """Let go of the descriptors, and of the copy unless it is in use; twice is once."""
+        target, self.target = self.target, -1
+        if target >= 0:
+            if is_same_file(
+                target, self._path
+            ):  # a signal's exception behind the rename: begin again
+                self._path.unlink(missing_ok=True)
+            os.close(target)
+        source, self._source = self._source, -1
+        if source >= 0:
+            os.close(source)
+            self._beside.unlink(missing_ok=True)
+
+
+def add_since(fd: int, path: Path, checked: int) -> int:
+    """Add to another file at ``path`` what was written to ``fd`` since; return its descriptor.
+
+    Where another file took the place of ours (an editor, a sync program), only what was written after
+    ``checked`` bytes is added to it, and of that only what follows its last line: the rest is what
+    that program has seen and meant to keep.
 
     Raises:
         OSError: the place cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        return _add_since(fd, path, checked)
-    # Beside it first: a part of the file under its name would pass for what another program left.
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    beside.unlink(missing_ok=True)
-    new = open_for_append(beside)
-    try:
-        _copy(fd, 0, new)
-        beside.rename(path)
-    except BaseException:
-        if is_same_file(new, path):  # a signal's exception behind the rename: begin again
-            path.unlink(missing_ok=True)
-        os.close(new)
-        beside.unlink(missing_ok=True)
-        raise
-    return new
-
-
-def _add_since(fd: int, path: Path, checked: int) -> int:
     new = open_for_append(path)
     size = os.fstat(new).st_size
     try:
@@ -230,8 +309,14 @@ def _bytes_seen(fd: int, checked: int, new: int) -> int:
     return 0 if at < 0 else at + len(line)
 
 
-def _copy(source: int, start: int, target: int) -> None:
-    while piece := os.pread(source, _COPY_BYTES, start):
+def _copy(source: int, start: int, target: int, *, stop: int | None = None) -> None:
+    size = _COPY_BYTES
+    while stop is None or start < stop:
+        if stop is not None:
+            size = min(_COPY_BYTES, stop - start)
+        piece = os.pread(source, size, start)
+        if not piece:
+            return
         _write_fully(target, piece)
         start += len(piece)
 

@@ -11,10 +11,10 @@ Invariants:
 - The index covers exactly the bytes of the file that are accounted for; ``index.size`` is the truth
   about what has been written.
 - An exception from a signal handler may fall anywhere. What was under way is named in ``_intent``
-  (one row) or ``_batch`` (a flush) before the write, and `_settle` finds out from the file's size
+  (one row) or ``_batch`` (a flush) before the write, and `settle` finds out from the file's size
   what became of it. Nothing is written twice and nothing that was taken is lost.
-- After another program changed the file, the index has the right size but no zones (``_is_stale``)
-  until `_take_in` has read the file.
+- After another program changed the file, the index has the right size but no zones until
+  `PlaceWatch` has read the file.
 - While ``_flusher`` names a thread, that thread writes ``_batch``, maybe outside of the lock: nobody
   else writes the file or judges the batch by the file's size.
 - The file is opened with ``O_APPEND``, and only while the stream's lock is held.
@@ -28,12 +28,13 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.store.backlog import Backlog, Item, whole_part
-from expr_tracker.store.index import StreamIndex, save_index
 from expr_tracker.store.lines import encode_finite, encode_line
 from expr_tracker.store.live_file import LiveFile
 from expr_tracker.store.pace import SLOW_SECONDS, Pace
-from expr_tracker.store.place import prepare, read_on
+from expr_tracker.store.place import prepare
+from expr_tracker.store.place_watch import PlaceWatch
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import save_index
 from expr_tracker.store.thread_locks import are_free, release_all
 from expr_tracker.store.troubles import Troubles
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from expr_tracker.notices import Notices, Subject
     from expr_tracker.options import Options
     from expr_tracker.row import Row
+    from expr_tracker.store.index import StreamIndex
 
 __all__ = ["LineWriter"]
 
@@ -52,8 +54,6 @@ __all__ = ["LineWriter"]
 _RETRY_SECONDS: Final = 1.0
 #: Bytes handed over in one write of a flush.
 _BATCH_BYTES_MAX: Final = 1 << 20
-#: Readings of a changed file before the one under the lock, which finds next to nothing left.
-_FREE_READINGS: Final = 2
 
 
 class LineWriter:
@@ -99,7 +99,7 @@ class LineWriter:
         self._write = write
         self._is_indexed = subject != "other"
         self.index: StreamIndex = prepare(path, notices, is_indexed=self._is_indexed)
-        self._file = LiveFile(path, options, notices=notices, write=write)
+        self.file = LiveFile(path, options, notices=notices, write=write)
         self._line_bytes_max = options.max_record_bytes or (1 << 62)
         self._rotates = options.max_file_bytes is not None
         self._pace = Pace(options, clock.monotonic())
@@ -116,8 +116,13 @@ class LineWriter:
         self._failure: str | None = None
         self._retry_at = 0.0
         self._is_closed = False
-        self._is_stale = False
-        self._checked_size = self.index.size
+        self._place = PlaceWatch(
+            self,
+            lock=lock,
+            notices=notices,
+            troubles=self._troubles,
+            is_indexed=self._is_indexed,
+        )
 
     # -- appending -------------------------------------------------------------------------------
 
@@ -147,7 +152,7 @@ class LineWriter:
         self._intent_start = self.index.size
         self._intent = item
         try:
-            written = self._write(self._file.fd, line)
+            written = self._write(self.file.fd, line)
         except OSError as error:
             self._queue_after_failure(item, error)
             return True
@@ -161,7 +166,7 @@ class LineWriter:
         self._taken = row
         self._intent = None
         if self._fsync:
-            self._file.sync()
+            self.file.sync()
         if self._monotonic() - began > SLOW_SECONDS:
             self._note_slow_append()
         return True
@@ -181,7 +186,7 @@ class LineWriter:
         self._intent_start = self.index.size
         self._intent = item
         try:
-            written = self._write(self._file.fd, line)
+            written = self._write(self.file.fd, line)
         except OSError as error:
             self._queue_after_failure(item, error)
             return
@@ -196,18 +201,18 @@ class LineWriter:
             self.index.note(size, step, marker)
         self._intent = None
         if self._fsync:
-            self._file.sync()
+            self.file.sync()
 
     def has_taken(self, row: Row) -> bool:
         """Say whether ``row`` was taken, also when `append_row` was left by an exception."""
-        self._settle()
+        self.settle()
         return self._taken is row
 
     def _append_slowly(self, item: Item) -> bool:
         if self._is_closed:
             self._troubles.count_late()
             return False
-        self._settle()
+        self.settle()
         self._queue(item)
         now = self._monotonic()
         backlog = self._backlog
@@ -244,7 +249,7 @@ class LineWriter:
             self._troubles.count_late()
             self._intent = None
             return
-        self._settle()
+        self.settle()
         if self._settled is not item:
             self._queue(item)
         self._fail(error)
@@ -263,14 +268,14 @@ class LineWriter:
             self._failure = None
         self._direct = not self._pace.buffers
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Account for a write that an exception or an error left unfinished."""
-        if self._file.is_rotating:
-            self._file.settle_rotation(self.index.size)
+        if self.file.is_rotating:
+            self.file.settle_rotation(self.index.size)
         if self._intent is None and (self._batch is None or self._flusher is not None):
             return
         try:
-            end = self._file.end()
+            end = self.file.end()
         except OSError:
             return
         if self._intent is not None:
@@ -286,7 +291,7 @@ class LineWriter:
             if self.index.size == start:
                 self.index.note(len(item[0]), item[1], item[2])
         elif actual > start:
-            self._cut_back(start)
+            self.cut_back(start)
         self._intent = None
 
     def _settle_batch(self, batch: list[Item], actual: int) -> None:
@@ -294,7 +299,7 @@ class LineWriter:
         written, whole = whole_part(batch, self._batch_start, actual)
         self._conclude(written)
         if actual > whole:
-            self._cut_back(whole)
+            self.cut_back(whole)
         self._batch = None
 
     def _conclude(self, items: list[Item]) -> None:
@@ -308,8 +313,9 @@ class LineWriter:
             self._backlog.remove(item)
         self._backlog.oldest = self._clock.monotonic() if self._backlog.items else None
 
-    def _cut_back(self, size: int) -> None:
-        rest = self._file.cut_back(size)
+    def cut_back(self, size: int) -> None:
+        """Remove a part of a line behind offset ``size``; the lock is held."""
+        rest = self.file.cut_back(size)
         if rest:
             self.index.unreadable += 1
             self.index.note_marker({}, rest)
@@ -336,7 +342,7 @@ class LineWriter:
                     with self._lock:
                         if self._is_closed:
                             return not self._backlog.items
-                        self._settle()
+                        self.settle()
                         if not self._backlog.items:
                             self._recovered()
                             return True
@@ -386,10 +392,11 @@ class LineWriter:
 
     def _begin_batch(self) -> bytes:
         room = _BATCH_BYTES_MAX
-        if self._file.limit is not None:
+        if self.file.limit is not None:
             end = self.index.size
-            self._file.rotate_before(len(self._backlog.items[0][0]), end)
-            room = min(room, self._file.limit - (end - self._file.start))
+            self.file.rotate_before(len(self._backlog.items[0][0]), end, self.index.parts)
+            self._place.note_parts()
+            room = min(room, self.file.limit - (end - self.file.start))
         batch = self._backlog.first(room)
         flusher = threading.get_ident()
         self._batch_start = self.index.size
@@ -401,7 +408,7 @@ class LineWriter:
         """Account for a batch whose write has come back, the lock held."""
         self._flusher = None
         if error is not None:
-            self._settle()
+            self.settle()
             self._fail(error)
         elif self._batch is not None:
             # Not by the file's size: another program may have cut the file meanwhile.
@@ -409,17 +416,17 @@ class LineWriter:
             self._batch = None
 
     def _write_all(self, data: bytes) -> OSError | None:
-        """Write ``data``; what a failure left in the file is found by `_settle`."""
+        """Write ``data``; what a failure left in the file is found by `settle`."""
         try:
             while data:
-                written = self._write(self._file.fd, data)
+                written = self._write(self.file.fd, data)
                 if written <= 0:
                     return OSError(errno.EIO, os.strerror(errno.EIO))
                 data = data[written:]
         except OSError as error:
             return error
         if self._fsync:
-            self._file.sync()
+            self.file.sync()
         return None
 
     def _note_slow_append(self) -> None:
@@ -439,54 +446,21 @@ class LineWriter:
         """Put the file back where someone removed it, and notice where someone changed it."""
         with self._io:
             try:
-                with self._lock:
-                    if self._is_closed or self._flusher is not None:
-                        return
-                    self._settle()
-                    self._look_at_place()
-                    self._checked_size = self.index.size
-                    if not self._is_stale:
-                        return
-                self._take_in()
+                self._place.check()
             except OSError as error:
                 with self._lock:
                     self._fail(error)
 
-    def _look_at_place(self) -> None:
-        if self._file.is_in_place():
-            more = self._file.end() - self.index.size
-            if more == 0:
-                return
-            self._troubles.count_change(more)
-        else:
-            self._file.put_back(self._checked_size)
-            self._troubles.say_put_back()
-        self._is_stale = True
-        with LineFile(self.path) as file:
-            self._file.start = file.live_start
-            self.index = self.index.without_zones(file.size)
-            torn = file.torn_bytes
-        if torn:
-            self._cut_back(self.index.size)
-
-    def _take_in(self) -> None:
-        """Read a changed file into a new index: 300 000 rows take 0.3 s, so without the lock."""
-        index = StreamIndex()
-        for _ in range(_FREE_READINGS):
-            read_on(self.path, index, is_indexed=self._is_indexed)
-        with self._lock:
-            if self._is_closed or self._flusher is not None:
-                return
-            self._settle()
-            read_on(self.path, index, is_indexed=self._is_indexed)
-            self.index = index
-            self._is_stale = False
+    @property
+    def is_flushing_or_closed(self) -> bool:
+        """Whether a thread writes the file outside of the lock, or nobody does any more."""
+        return self._is_closed or self._flusher is not None
 
     # -- state and the end -----------------------------------------------------------------------
 
     def pending_lines(self) -> list[bytes]:
         """Return the lines that wait for the file, in order."""
-        self._settle()
+        self.settle()
         return self._backlog.lines()
 
     @property
@@ -509,9 +483,10 @@ class LineWriter:
     def save_index(self, run: Row) -> None:
         """Write the sidecar; a failure is counted, for readers can do without."""
         with self._lock:
-            if self._is_closed or self._is_stale or not self._is_indexed:
+            if self._is_closed or self._place.is_stale or not self._is_indexed:
                 return
             index = self.index.copy()
+            index.live_size = index.size - self.file.start
         try:
             with LineFile(self.path) as file:
                 if file.size >= index.size:
@@ -532,13 +507,15 @@ class LineWriter:
         if timeout_seconds is None:
             timeout_seconds = self._options.finish_timeout
         is_free = self._io.acquire(timeout=timeout_seconds)
+        if not is_free and self.file.is_copying:
+            is_free = self._io.acquire()  # a removed file is being put back: its rows, or none
         try:
             if is_free:
                 self.check_place()
                 self.flush()
                 self.save_index(run)
             with self._lock:
-                self._settle()
+                self.settle()
                 waiting, lost = self._backlog.lines(), 0
                 if waiting:
                     reason = self._failure or "another thread hangs in a write"
@@ -546,7 +523,7 @@ class LineWriter:
                 self._is_closed = True
                 self._direct = False
                 self._backlog.clear()
-                self._file.close()
+                self.file.close()
         finally:
             if is_free:
                 self._io.release()
@@ -567,4 +544,4 @@ class LineWriter:
         """Close the inherited descriptor after a fork, touching no lock and writing nothing."""
         self._is_closed = True
         self._direct = False
-        self._file.close()
+        self.file.close()

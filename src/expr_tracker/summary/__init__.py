@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["Summary"]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "Summary":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from expr_tracker.summary.mapping import Summary  # noqa: PLC0415 - see above
+# Not for type checkers: to them every misspelled name would be `Any`.
+if not TYPE_CHECKING:
 
-    return Summary
+    def __getattr__(name: str) -> Any:
+        if name != "Summary":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from expr_tracker.summary.mapping import Summary  # noqa: PLC0415 - see above
+
+        return Summary

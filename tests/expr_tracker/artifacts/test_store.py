@@ -39,8 +39,8 @@ class StillClock:
     def resync(self) -> None:
         pass
 
-    def hold(self, floor: float) -> None:
-        pass
+    def hold(self, floor: float) -> float:
+        return 0.0
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import time
 from typing import Any
 
@@ -59,6 +60,10 @@ SECRET_NAMES = [
     "wandbApiKey",
     "--wandb-key",
     "ssh_key",
+    "session_key",
+    "bearer",
+    "auth_bearer",
+    "jwt",
 ]
 INNOCENT_NAMES = [
     "use_cls_token",
@@ -94,6 +99,9 @@ INNOCENT_NAMES = [
     "password_length",
     "api_key_env",
     "token_file",
+    "bearer_format",
+    "cookie_cutter",
+    "jwt_algorithm",
 ]
 
 SHAPES = [
@@ -297,6 +305,9 @@ pieces = st.one_of(
                 "==",
                 "https://u:",
                 "sig=",
+                "curl -u ",
+                '{"password": ["',
+                '"]}',
                 '"""',
             ],
         ]
@@ -320,6 +331,16 @@ trees = st.recursive(
 @example("Bearer a1b2c3 api_key: x")
 def test_redacting_text_twice_is_redacting_it_once(text: str) -> None:
     once = redact_text(text)
+    assert redact_text(once) == once
+
+
+@given(trees)
+def test_json_loses_what_the_tree_loses_and_redacting_it_twice_is_redacting_it_once(
+    tree: Any,
+) -> None:
+    text = json.dumps({"inside": [tree, {"password": ["s3cr3t-X9"]}]})
+    once = redact_text(text)
+    assert "s3cr3t-X9" not in once
     assert redact_text(once) == once
 
 
@@ -392,7 +413,7 @@ HOSTILE = [
     "password: \\", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "://", "://a:", "@://a:", "eyJ",
     "eyJaaaaaaaa.", "bearer ", "Bearer a1", "basic aaaaaaaa ", " ", '"', "\\", '\\"', "-", "--key ",
     "--token a", "token\t", "sk-", "https://aaaaaaaaaaaaaaaaaaaaaaaa", "cookie:", "&sig=aaaa",
-    "login ", "A", "_", "$", "{", "12345678:AA", "SG.", "token='\\",
+    "login ", "curl -u a:", "A", "_", "$", "{", "12345678:AA", "SG.", "token='\\",
 ]  # fmt: skip
 
 

@@ -1,17 +1,23 @@
-"""Help: every command has it, and it fits the terminal."""
+"""Help: every command has it, it fits the terminal, and its examples run."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 from click.testing import CliRunner
 
+import expr_tracker as et
 from expr_tracker.cli import _group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 #: Lines that are to be copied, which no wrapping may break.
 COPIED = "fish   et completion fish >"
@@ -40,3 +46,48 @@ def test_help_fits_the_terminal_and_no_sentence_is_cut(
     for line in text.splitlines():
         assert len(line) <= columns or COPIED in line, line
         assert not line.endswith("..."), line
+
+
+def examples_of(path: tuple[str, ...]) -> list[str]:
+    text = CliRunner().invoke(_group, [*path, "--help"], terminal_width=100).stdout
+    lines = [line.strip() for line in text.partition("Options:")[0].splitlines()]
+    # Two spaces end a command of the list in `et --help`; the rest of the line explains it.
+    return [line.partition("  ")[0] for line in lines if line.startswith("et ")]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which every example has what it speaks of."""
+    folder = tmp_path_factory.mktemp("examples")
+    checkpoint = folder / "model"
+    checkpoint.write_bytes(b"weights")
+    et.init(project="llm", name="sft-1", dir=folder / "runs", capture_console=True, capture=False)
+    for step in range(99, 202):
+        with et.span("step"):
+            et.log({"loss": 1 / step, "eval/acc": 0.5}, step=step)
+    et.log_artifact(checkpoint, aliases=["best"])
+    et.finish()
+    et.init(project="llm", name="sft-1", dir=folder / "runs", stream="data", capture=False)
+    et.log({"ms": 1.0})
+    et.finish()
+    shutil.copytree(folder / "runs" / "llm" / "sft-1", folder / "backup" / "sft-1")
+    checkpoint.unlink()
+    return folder
+
+
+@pytest.mark.parametrize("path", [path for path in paths(_group) if path != ("completion",)])
+def test_help_teaches_with_examples_that_run(path: tuple[str, ...], prepared: Path) -> None:
+    examples = examples_of(path)
+    assert len(examples) >= 2
+    for example in examples:
+        command = example.replace("et ", f"'{sys.executable}' -m expr_tracker ", 1)
+        ended = subprocess.run(
+            command,
+            shell=True,
+            cwd=prepared,
+            env=os.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ended.returncode, ended.stderr) == (0, ""), example

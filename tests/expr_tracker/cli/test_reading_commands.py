@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import _group, export, history, ls, verify
+from expr_tracker.cli import export, history, ls, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
@@ -261,6 +261,53 @@ def test_a_column_that_was_asked_for_is_shown_before_the_others(run: Path) -> No
     assert "_time; --metrics chooses" in chosen.stderr
 
 
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    row = {
+        "_step": 7,
+        "_time": 0.0,
+        "loss": 0.5,
+        "a_metric_of_a_long_name": 1,
+        "表格": "宽度",
+        "z": 9,
+    }
+    (tmp_path / "metrics.jsonl").write_bytes(encode_line(row))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ("5", ["_step"]),
+        ("19", ["_step", "loss", "表格"]),
+        ("30", ["_step", "loss", "表格", "z"]),
+        ("50", ["_step", "loss", "a_metric_of_a_long_name", "表格", "z"]),
+        ("60", ["_step", "_time", "loss", "a_metric_of_a_long_name", "z"]),
+        ("200", ["_step", "_time", "loss", "a_metric_of_a_long_name", "表格", "z"]),
+        (None, ["_step", "_time", "loss", "a_metric_of_a_long_name", "表格", "z"]),
+    ],
+)
+def test_a_narrow_terminal_shows_values_before_times_and_names_the_rest(
+    wide: Path, columns: str | None, names: list[str]
+) -> None:
+    shown = CliRunner(env={"COLUMNS": columns}).invoke(history.command, [str(wide)])
+    title, line = shown.stdout.splitlines()
+    assert title.split() == names
+    for text in (title, line):
+        width = sum(2 if ord(character) > 0x2E80 else 1 for character in text)
+        assert columns is None or width <= int(columns)
+    left_out = 6 - len(names)
+    assert shown.stderr.startswith(f"({left_out} more column") if left_out else shown.stderr == ""
+
+
+def test_wide_characters_keep_the_columns_under_their_titles(wide: Path) -> None:
+    shown = CliRunner(env={"COLUMNS": None}).invoke(
+        history.command, [str(wide), "--metrics", "表格,z"]
+    )
+    title, line = shown.stdout.splitlines()
+    assert title.rindex("z") == line.rindex("9")
+
+
 def main_with(*arguments: object, output: int) -> tuple[int, bytes]:
     program = "import sys; from expr_tracker.cli import main; main(sys.argv[1:])"
     ended = subprocess.run(
@@ -296,13 +343,6 @@ def test_a_reader_that_is_gone_is_no_failure(run: Path, name: str) -> None:
         os.close(writer)
 
 
-def test_an_unknown_command_names_the_nearest() -> None:
-    result = CliRunner().invoke(_group, ["histroy"])
-    assert result.exit_code == 2
-    assert result.stderr.count("Error: ") == 1
-    assert result.stderr.endswith("'histroy': did you mean history?\n")
-
-
 def test_a_reader_that_goes_away_leaves_no_traceback(run: Path) -> None:
     lines = b"".join(encode_line({"_step": i, "_time": 0.0}) for i in range(50_000))
     (run / "metrics.jsonl").write_bytes(lines)
@@ -328,3 +368,16 @@ def test_showing_rows_imports_no_table_library(run: Path) -> None:
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_an_attempt_that_gave_way_can_be_exported(run: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    result = et("export", run, "-o", target, "--stream", "default", "--attempt", "all")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(target.read_text())))
+    assert [(row["_attempt"], row["_step"]) for row in rows[-2:]] == [("1", "29"), ("2", "29")]
+    assert et("export", run, "-o", target, "--attempt", "1").exit_code == 0
+    assert len(target.read_text().splitlines()) > 30
+    refused = et("export", run, "-o", target, "--attempt", "2")
+    assert refused.exit_code == 2
+    assert refused.stderr == "Error: data: attempt=2: this stream has attempt 1.\n"

@@ -146,7 +146,8 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> tupl
     os.close(ours)
     # The terminal itself makes "\r\n" of every line end.
     output = b"".join(pieces).decode().replace("\r\n", "\n")
-    return _PROGRESS_BAR.sub("", output) if arguments[0] == "export" else output, code
+    has_bar = arguments[0] in {"export", "verify"}
+    return _PROGRESS_BAR.sub("", output) if has_bar else output, code
 
 
 def test_no_command_sends_a_control_character_to_a_terminal(
@@ -164,6 +165,26 @@ def test_no_command_sends_a_control_character_to_a_terminal(
         assert code in {0, 1, 2}, (arguments, output)
         names.add(arguments[0])
     assert names >= set(_group.list_commands(None)) - {"completion"}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "label"), [("export", "Exporting"), ("verify", "Verifying")])
+def test_long_work_shows_a_bar_on_a_terminal_and_none_in_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, label: str
+) -> None:
+    directory = tmp_path / "run"
+    directory.mkdir()
+    rows = [{"_step": i, "_time": 0.0, "loss": 0.5} for i in range(20_000)]
+    (directory / "metrics.jsonl").write_bytes(b"".join(map(encode_line, rows)))
+    (directory / "run.json").write_bytes(encode_line({"id": "1", "created": 0.0}))
+    options = ["-o", str(tmp_path / "out.csv")] if name == "export" else []
+    arguments = [name, str(directory), *options]
+    output, code = on_a_terminal(monkeypatch, arguments)
+    assert code == 0, output
+    assert f"{label}  [" in output
+    assert "100%" in output
+    piped = CliRunner().invoke(_group, arguments)
+    assert (piped.exit_code, piped.stderr) == (0, "")
+    assert label not in piped.stdout
 
 
 def test_text_for_people_is_shown_in_a_pipe_as_well_and_data_is_not_touched(run: Path) -> None:

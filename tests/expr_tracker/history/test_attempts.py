@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from expr_tracker.history import list_attempts
+from expr_tracker.history import list_attempts, status_of, verify
+from expr_tracker.history.status import overview_of
 from expr_tracker.store.documents import write_document
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.lines import encode_line
@@ -43,15 +44,16 @@ def test_without_a_time_in_its_first_row_it_began_with_the_run(tmp_path: Path) -
     assert list_attempts(tmp_path)[0].time == 5.0
 
 
-def test_attempts_without_an_end_are_lost_or_rewound(tmp_path: Path) -> None:
+def test_attempts_without_an_end_are_lost(tmp_path: Path) -> None:
     write(
         tmp_path,
         row(0, 1.0),
-        begin_marker(2, None, time=2.0, pid=11),  # another process went on
+        begin_marker(2, None, time=2.0, pid=1),  # another process went on, with the same number
         row(1, 2.0),
-        begin_marker(3, 1, time=3.0, pid=11),  # the same one went back
+        end_marker(2, "rewound", time=3.0),
+        begin_marker(3, 1, time=3.0, pid=1),  # the same one went back
         row(1, 3.0),
-        begin_marker(4, 1, time=4.0, pid=12),  # another one resumed at a step
+        begin_marker(4, 1, time=4.0, pid=1),  # another one resumed at a step
         row(1, 4.0),
     )
     told = list_attempts(tmp_path)
@@ -59,31 +61,47 @@ def test_attempts_without_an_end_are_lost_or_rewound(tmp_path: Path) -> None:
     assert [attempt.end_time for attempt in told] == [None, 3.0, None, None]
 
 
-@pytest.mark.parametrize(
-    ("since", "pid", "status"), [(0.5, 11, "rewound"), (1.5, None, "lost"), (2.5, None, None)]
-)
+@pytest.mark.parametrize("status", ["lost", "running", "failed"])
+def test_attempts_are_told_in_the_same_words_everywhere(tmp_path: Path, status: str) -> None:
+    lines = [
+        row(0, 1.0),
+        end_marker(1, "rewound", time=2.0),
+        begin_marker(2, 0, time=2.0, pid=11),
+        begin_marker(3, 0, time=3.0, pid=12),
+    ]
+    files = write(tmp_path, *lines, *([end_marker(3, status, time=4.0)] * (status == "failed")))
+    lock = StreamLock(files.lock)
+    if status == "running":
+        lock.acquire("default")
+    told = [attempt.status for attempt in list_attempts(tmp_path)]
+    (verified,) = verify(tmp_path).streams
+    assert told == ["rewound", "lost", status]
+    assert [attempt.status for attempt in verified.attempts] == told
+    assert overview_of(tmp_path).status == status_of(tmp_path) == status
+    lock.release()
+
+
+@pytest.mark.parametrize("status", ["lost", "running"])
+def test_who_dies_between_the_end_of_one_attempt_and_the_next_is_lost(
+    tmp_path: Path, status: str
+) -> None:
+    files = write(tmp_path, row(0, 1.0), end_marker(1, "rewound", time=2.0))
+    lock = StreamLock(files.lock)
+    if status == "running":
+        lock.acquire("default")
+    (attempt,) = list_attempts(tmp_path)
+    assert (attempt.status, attempt.end_time) == (status, None)
+    assert status_of(tmp_path) == status
+    lock.release()
+
+
+@pytest.mark.parametrize(("since", "pid"), [(0.5, 11), (1.5, None), (2.5, None)])
 def test_a_lock_that_is_older_than_the_first_row_names_the_first_process(
-    tmp_path: Path, since: float, pid: int | None, status: str | None
+    tmp_path: Path, since: float, pid: int | None
 ) -> None:
     files = write(tmp_path, row(0, 1.0), begin_marker(2, 0, time=2.0, pid=11), row(0, 2.0))
     write_document(files.lock, {"pid": 11, "host": "here", "since": since})
-    first = list_attempts(tmp_path)[0]
-    assert (first.pid, first.status) == (pid, status)
-
-
-def test_a_lock_taken_between_two_attempts_of_one_pid_tells_two_processes(tmp_path: Path) -> None:
-    files = write(
-        tmp_path,
-        row(0, 1.0),
-        begin_marker(2, None, time=2.0, pid=1),
-        row(1, 2.0),
-        begin_marker(3, 1, time=3.0, pid=1),
-        row(1, 3.0),
-        begin_marker(4, 1, time=4.0, pid=1),
-    )
-    write_document(files.lock, {"pid": 1, "host": "here", "since": 2.5})
-    told = list_attempts(tmp_path)
-    assert [attempt.status for attempt in told] == ["lost", "lost", "rewound", "lost"]
+    assert list_attempts(tmp_path)[0].pid == pid
 
 
 def test_an_attempt_whose_lock_is_held_is_running(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from expr_tracker.errors import MissingExtraError, QueryError, RunNotFoundError
 from expr_tracker.history import export, exports, read_history, retrieval
 from expr_tracker.history.exports import csv_cell
 from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.store.markers import begin_marker
 
 Row = dict[str, Any]
 
@@ -47,8 +48,12 @@ data = st.fixed_dictionaries(
 def runs(draw: st.DrawFn) -> dict[str, bytes]:
     files = {}
     for name in draw(st.sampled_from([[""], ["", ".data"], ["", ".rank1", ".b.rank2"]])):
-        step, lines = 0, []
+        step, lines, attempt = 0, [], 1
         for _ in range(draw(st.integers(0, 12))):
+            if draw(st.sampled_from([False] * 4 + [True])):
+                attempt += 1
+                from_step = draw(st.none() | st.integers(step - 3, step + 1))
+                lines.append(encode_line(begin_marker(attempt, from_step, time=1.0, pid=7)))
             step += draw(st.sampled_from([1, 1, 1, 0, -2]))
             lines.append(encode_line({"_step": step, "_time": step / 3, **draw(data)}))
         files[f"metrics{name}.jsonl"] = b"".join(lines)
@@ -83,9 +88,9 @@ def arrow_rows(table: Any) -> list[Row]:
     return rows
 
 
-def export_and_read(run: Path, kind: str) -> list[Row]:
+def export_and_read(run: Path, kind: str, attempt: Any = None) -> list[Row]:
     target = run / f"out.{kind}"
-    export(run, target)
+    export(run, target, attempt=attempt)
     if kind == "jsonl":
         return [decode_line(line) or {} for line in target.read_bytes().splitlines()]
     if kind == "parquet":
@@ -98,15 +103,28 @@ def export_and_read(run: Path, kind: str) -> list[Row]:
 
 
 @settings(deadline=None, max_examples=80)
-@given(runs(), st.sampled_from(["parquet", "arrow", "jsonl", "csv"]), st.sampled_from([3, 10_000]))
-def test_what_was_logged_comes_back(files: dict[str, bytes], kind: str, batch: int) -> None:
+@given(
+    runs(),
+    st.sampled_from(["parquet", "arrow", "jsonl", "csv"]),
+    st.sampled_from([3, 10_000]),
+    st.sampled_from([None, 1, 2, "all"]),
+)
+def test_what_was_logged_comes_back(
+    files: dict[str, bytes], kind: str, batch: int, attempt: Any
+) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retrieval, "_BATCH_ROWS", batch)
         run = Path(folder)
         for name, content in files.items():
             (run / name).write_bytes(content)
-        logged = read_history(run, -1, stream="*", rank="*")
-        got = export_and_read(run, kind)
+        try:
+            logged = read_history(run, -1, stream="*", rank="*", attempt=attempt)
+        except QueryError:  # a stream without that attempt
+            with pytest.raises(QueryError, match="attempt=2: this stream has attempt 1"):
+                export_and_read(run, kind, attempt)
+            assert not (run / f"out.{kind}").exists()
+            return
+        got = export_and_read(run, kind, attempt)
     assert len(got) == len(logged)
     for row, exported in zip(logged, got, strict=True):
         exported.pop("_rank" if "_rank" not in row else "", None)
@@ -123,6 +141,23 @@ def test_what_was_logged_comes_back(files: dict[str, bytes], kind: str, batch: i
 def write(run: Path, *rows: Row) -> Path:
     (run / "metrics.jsonl").write_bytes(b"".join(map(encode_line, rows)))
     return run
+
+
+def test_attempts_are_exported_apart_or_beside_each_other(tmp_path: Path) -> None:
+    rows = [{"_step": i, "_time": 0.0, "x": i} for i in range(4)]
+    again = [{"_step": i, "_time": 1.0, "x": 10 + i} for i in range(2, 5)]
+    run = write(tmp_path, *rows, begin_marker(2, 2, time=1.0, pid=7), *again)
+
+    def exported(attempt: Any) -> list[Row]:
+        return export_and_read(run, "jsonl", attempt)
+
+    assert [row["x"] for row in exported(None)] == [0, 1, 12, 13, 14]
+    assert [row["x"] for row in exported(1)] == [0, 1, 2, 3]
+    assert [row["x"] for row in exported(2)] == [12, 13, 14]
+    every = [(row["_attempt"], row["x"]) for row in exported("all")]
+    assert every == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 12), (2, 13), (2, 14)]
+    with pytest.raises(QueryError, match="attempt='first'"):
+        exported("first")
 
 
 def test_csv_numbers_have_every_digit_and_say_when_they_are_none(tmp_path: Path) -> None:

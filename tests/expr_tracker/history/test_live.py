@@ -11,12 +11,12 @@ from expr_tracker.errors import ForkedObjectError
 from expr_tracker.history import HistoryStore, read_history
 from expr_tracker.options import Options
 from expr_tracker.store.files import RunFiles
-from expr_tracker.store.index import load_index
 from expr_tracker.store.journal import write_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.live import LiveSnapshot
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import load_index
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -120,6 +120,6 @@ def test_whatever_names_a_path_names_a_run(tmp_path: Path) -> None:
     assert export(entry, tmp_path / "out.csv").rows == 1
     for wrong in (3, b"run", None):
         with pytest.raises(QueryError, match="expected a path"):
-            read_history(wrong)  # type: ignore[arg-type]
+            read_history(wrong)  # type: ignore[call-overload]
     with os.scandir(os.fsencode(tmp_path / "run")) as raw, pytest.raises(QueryError):
         read_history(next(iter(raw)))  # type: ignore[arg-type]

@@ -71,6 +71,7 @@ NOT_PLAIN = {
     "null": changed(300, loss=None),
     "a float among whole numbers": changed(300, count=2.5),
     "beyond 64 bits": changed(300, count=2**63),
+    "a whole number that a float rounds": changed(300, loss=2**53 + 1),
     "a patch": [*ROWS, {"_step": 7, "_time": 2.0, "loss": 1.0, "count": 1}],
     "a second attempt": [*ROWS[:300], {"_attempt": 2, "_from_step": 100}, *ROWS[300:]],
 }  # fmt: skip

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import expr_tracker as et
 from expr_tracker.errors import QueryError
 from expr_tracker.history import read_history
+from expr_tracker.history.question import Asked, Question, ask
 from expr_tracker.store.lines import encode_line
 
 if TYPE_CHECKING:
@@ -131,3 +135,19 @@ def test_rows_are_the_callers_own(tmp_path: Path) -> None:
     run = write(tmp_path, [{"_step": 0, "values": [1]}])
     read_history(run)[0]["values"].append(2)
     assert read_history(run)[0]["values"] == [1]
+
+
+def test_the_functions_that_users_call_have_the_keywords_and_defaults_of_a_question() -> None:
+    """`help` shows them, so they are spelled out; here they are held against the one spelling."""
+    asked = inspect.signature(ask).parameters
+    for front in (et.history, read_history):
+        shown = inspect.signature(front).parameters
+        for name, parameter in asked.items():
+            assert shown[name].default == parameter.default, name
+        extra = set(shown) - set(asked)
+        assert extra <= {"run", "stream", "rank", "include_open"}
+        assert all(shown[name].kind is inspect.Parameter.KEYWORD_ONLY for name in extra - {"run"})
+    fields = {field.name: field.default for field in dataclasses.fields(Question)}
+    meant = dataclasses.asdict(ask())
+    assert meant == fields
+    assert set(Asked.__annotations__) | {"n", "output_type"} == set(asked)

@@ -23,10 +23,11 @@ from expr_tracker.history.view import View
 from expr_tracker.options import Options
 from expr_tracker.row import with_nonfinite
 from expr_tracker.store import index as index_module
-from expr_tracker.store.index import StreamIndex, load_index, save_index
+from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.live import LiveSnapshot
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import load_index, save_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

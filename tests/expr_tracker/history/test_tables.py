@@ -45,6 +45,13 @@ data = st.fixed_dictionaries(
         "mixed": anything,
         "number": numbers,
         'odd"\\': st.floats(),
+        "": st.integers(0, 3),
+        "a": st.dictionaries(
+            st.sampled_from(["b", "c", "b/c"]),
+            st.integers(0, 3) | st.just("text") | st.just({"c": 0.5, "d": {}}),
+            max_size=2,
+        ),
+        "a/b": st.integers(0, 3),
     },
 )
 
@@ -70,21 +77,47 @@ def is_same(one: Any, other: Any) -> bool:
 
 def shown(values: list[Any], *, nan_is_missing: bool) -> list[Any]:
     """The rule of a column: what a table shows of these values."""
-    present = [value for value in values if value is not None]
-    has_beyond = any(type(v) is int and not -(2**63) <= v < 2**63 for v in present)
-    kinds = {type(value) for value in present}
-    if float in kinds or has_beyond:
+    kind = kind_of(values)
+    if kind is float:
         return [
             _as_float(v, nan_is_missing=nan_is_missing)
             if isinstance(v, (bool, int, float))
             else None
             for v in values
         ]
-    if int in kinds:
+    if kind is int:
         return [int(v) if isinstance(v, (bool, int)) else None for v in values]
-    if bool in kinds:
+    if kind is bool:
         return [v if isinstance(v, bool) else None for v in values]
     return values
+
+
+def kind_of(values: list[Any]) -> type | None:
+    """The kind of a column of numbers; ``None`` for any other."""
+    kinds = set(map(type, values))
+    if float in kinds or any(type(v) is int and not -(2**63) <= v < 2**63 for v in values):
+        return float
+    return int if int in kinds else bool if bool in kinds else None
+
+
+def aside(values: list[Any]) -> list[Any]:
+    """What stands as JSON in the second column; all ``None`` where there is none."""
+    kind = kind_of(values)
+    if kind is None:
+        return [None] * len(values)
+    return [
+        v if isinstance(v, (str, list, dict)) or (kind is float and is_rounded(v)) else None
+        for v in values
+    ]
+
+
+def is_rounded(value: Any) -> bool:
+    if type(value) is not int:
+        return False
+    try:
+        return int(float(value)) != value
+    except OverflowError:
+        return True
 
 
 def _as_float(value: float, *, nan_is_missing: bool) -> float | None:
@@ -95,10 +128,14 @@ def _as_float(value: float, *, nan_is_missing: bool) -> float | None:
     return None if nan_is_missing and math.isnan(number) else number
 
 
-def text_form(value: Any) -> Any:
-    """Text as polars and Arrow hold it."""
-    if isinstance(value, (list, dict)):
-        value = json.dumps(value, ensure_ascii=False)
+def text_forms(values: list[Any]) -> list[Any]:
+    """Texts as polars and Arrow hold them; all JSON where lists or dicts are among them."""
+    is_json = any(isinstance(value, (list, dict)) for value in values)
+    texts = [json.dumps(v, ensure_ascii=False) if is_json and v is not None else v for v in values]
+    return [plain(value) for value in texts]
+
+
+def plain(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
@@ -119,23 +156,25 @@ def column_names(table: Any) -> list[str]:
 
 def check(table: Any, rows: list[Row]) -> None:
     wanted = dict.fromkeys(name for row in rows for name in row)
-    assert sorted(column_names(table)) == sorted(wanted)
-    assert column_names(table)[:2] == list(wanted)[:2]
+    asides = {name: aside([row.get(name) for row in rows]) for name in wanted}
+    with_aside = [name for name in wanted if any(v is not None for v in asides[name])]
+    names = column_names(table)
+    assert sorted(names) == sorted([*wanted, *(f"{name}#json" for name in with_aside)])
+    assert names[:2] == list(wanted)[:2]
+    for name in with_aside:
+        assert names[names.index(name) + 1] == f"{name}#json"
+        found = cells(table, f"{name}#json")
+        texts = [None if cell is None else json.loads(cell) for cell in found]
+        assert all(map(is_same_or_list, texts, asides[name])), (name, texts, asides[name])
     is_pandas = isinstance(table, pd.DataFrame)
     for name in wanted:
         expected = shown([row.get(name) for row in rows], nan_is_missing=is_pandas)
-        if not is_pandas:
-            expected = [text_form(value) for value in expected]
-        else:
-            expected = [text_form(v) if isinstance(v, str) else v for v in expected]
-        got = cells(table, name)
-        if (
-            is_pandas
-            and str(table[name].dtype) == "object"
-            and any(isinstance(value, (list, dict)) for value in expected)
-        ):
+        if is_pandas and any(isinstance(value, (list, dict)) for value in expected):
             # Objects are what was logged, as it was logged.
-            expected = [row.get(name) for row in rows]
+            assert str(table[name].dtype) == "object"
+        else:
+            expected = text_forms(expected)
+        got = cells(table, name)
         assert len(got) == len(expected)
         for one, other in zip(got, expected, strict=True):
             assert is_same_or_list(one, other), (name, got, expected)
@@ -152,7 +191,8 @@ def is_same_or_list(one: Any, other: Any) -> bool:
     files(),
     st.sampled_from(["pandas", "polars", "arrow"]),
     st.sampled_from([-1, 3, 1000]),
-    st.sampled_from([None, ["loss", "mixed"], "n*", ["absent", "flag"], ["_step", "note"]]),
+    st.sampled_from([None, ["loss", "mixed"], "n*", ["absent", "flag"], ["_step", "note"]])
+    | st.sampled_from([["a/b"], "a/*", ["a", "a/b/c"], ["*/c", "a/b"], "*", "*/*", "a/c"]),
     st.booleans(),
     st.booleans(),
 )
@@ -168,7 +208,7 @@ def test_every_table_shows_what_the_rows_say(
     if rows:
         check(table, rows)
     else:
-        assert table.shape[0] == 0
+        assert table.shape == (0, 0)
 
 
 @given(st.lists(data, max_size=12), st.lists(st.integers(0, 11), max_size=6))
@@ -186,7 +226,7 @@ def test_columns_give_back_the_cells_that_were_put_in(rows: list[Row], order: li
             assert all(map(is_same_or_list, present, want))
 
 
-def test_a_column_with_a_stray_text_keeps_its_numbers_and_says_so(
+def test_a_stray_text_among_numbers_stands_beside_them_and_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lines = [{"_step": i, "_time": 0.0, "loss": 0.5 if i != 3 else "oops"} for i in range(10)]
@@ -198,11 +238,42 @@ def test_a_column_with_a_stray_text_keeps_its_numbers_and_says_so(
         with caplog.at_level(logging.WARNING, logger="expr_tracker"):
             table = read_history(run, -1, output_type=output)
         assert cells(table, "loss") == [0.5] * 3 + [None] + [0.5] * 6
+        assert cells(table, "loss#json") == [None] * 3 + ['"oops"'] + [None] * 6
         (warning,) = caplog.messages
         assert "'loss'" in warning
-        assert "1 value" in warning
-        assert 'output_type="dict"' in warning
+        assert "1 other value" in warning
+        assert "'loss#json'" in warning
         assert read_history(run, -1)[3]["loss"] == "oops"
+
+
+def test_whole_numbers_that_a_float_rounds_stand_beside_it_exactly(tmp_path: Path) -> None:
+    values = [0.5, 2**53, 2**53 + 1, 2**70, 2**70 + 1, 10**400]
+    lines = [{"_step": i, "id": value} for i, value in enumerate(values)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    frame = read_history(tmp_path, -1, output_type="polars")
+    assert frame["id"].to_list() == [0.5, 2.0**53, 2.0**53, 2.0**70, 2.0**70, None]
+    exact = [None if text is None else json.loads(text) for text in frame["id#json"]]
+    assert exact == [None, None, 2**53 + 1, None, 2**70 + 1, 10**400]
+
+
+def test_a_metric_of_the_second_columns_name_stays_what_it_is(tmp_path: Path) -> None:
+    lines = [{"_step": i, "a": i or "x", "a#json": 7} for i in range(2)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    frame = read_history(tmp_path, -1, output_type="polars")
+    assert frame.columns == ["_step", "a", "a#json#json", "a#json"]
+    assert frame["a#json"].to_list() == [7, 7]
+    assert frame["a#json#json"].to_list() == ['"x"', None]
+
+
+def test_the_second_column_comes_with_the_metric_that_is_asked_for(tmp_path: Path) -> None:
+    lines = [{"_step": i, "_time": 0.0, "a": i or "x", "b": i or [1]} for i in range(3)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    for n in (-1, 3):
+        frame = read_history(tmp_path, n, metrics="b", output_type="polars", include_meta=False)
+        assert frame.columns == ["b", "b#json"]
+        assert frame["b#json"].to_list() == ["[1]", None, None]
+        # The newest rows have numbers only, so nothing stands aside.
+        assert read_history(tmp_path, 2, metrics="b", output_type="pl").columns[-1] == "b"
 
 
 def test_what_a_table_cannot_show_is_said_once_for_each_column_of_a_file(
@@ -251,7 +322,12 @@ def test_no_rows_make_an_empty_table(tmp_path: Path, output: str, n: int) -> Non
 
 @pytest.mark.parametrize("output", ["dict", "arrow"])
 @pytest.mark.parametrize(
-    "damaged", [b'{"_step":1,"x":1}{"_step":2,"x":1}\n', b'{"_step":1,\n"x":1}\n']
+    "damaged",
+    [
+        b'{"_step":1,"x":1}{"_step":2,"x":1}\n',
+        b'{"_step":1,\n"x":1}\n',
+        b'\n{"_step":1,"x":1}{"_step":2,"x":1}\n',  # an empty line makes up for the glued one
+    ],
 )
 def test_rows_glued_together_or_cut_by_a_line_end_are_damage(
     tmp_path: Path, damaged: bytes, output: str
@@ -269,7 +345,16 @@ def test_a_column_is_judged_by_the_cells_that_are_left() -> None:
         column.put(0, second)
         assert column.kind() == kind
         assert list(column.cells()) == [second]
-        assert column.lossy() == 0
+        assert column.aside() == {}
+
+
+@pytest.mark.parametrize("later", [0.5, 7, "text", None])
+def test_a_whole_number_that_a_patch_replaced_leaves_no_trace(later: Any) -> None:
+    column = Columns.from_rows([{"x": 2**53 + 1}, {"x": 2**53 + 1}]).by_name["x"]
+    column.put(0, later)
+    column.put(1, 0.25)
+    assert list(column.cells()) == [later, 0.25]
+    assert column.aside() == ({0: "text"} if later == "text" else {})
 
 
 def test_polars_and_arrow_tell_a_missing_value_from_nan(tmp_path: Path) -> None:

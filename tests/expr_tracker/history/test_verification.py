@@ -13,10 +13,10 @@ from expr_tracker.history.source import Source
 from expr_tracker.history.status import find_runs, overview_of, overviews
 from expr_tracker.store.documents import write_document, write_once
 from expr_tracker.store.files import RunFiles, StreamKey
-from expr_tracker.store.index import load_index, save_index
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import load_index, save_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,7 @@ def test_every_kind_of_damage_is_found(tmp_path: Path) -> None:
     assert stream.unreadable_lines == [25]
     assert stream.foreign_lines == [26]
     assert stream.torn_bytes == 14
-    assert stream.parts_missing == ["000001.jsonl", "000002.jsonl"]
+    assert [part.name for part in stream.parts_lost] == ["000001.jsonl", "000002.jsonl"]
     assert stream.media == 4
     assert stream.media_missing == ["media/../../x", "media/b.png"]
     assert stream.media_changed == ["media/c.png"]
@@ -155,7 +155,8 @@ def test_a_run_is_what_its_worst_stream_is(
 
 def test_only_the_newest_attempt_counts(tmp_path: Path) -> None:
     marker = {"_attempt": 2, "_time": 1.0}
-    make(tmp_path, [*rows_to(2), {**END, "_status": "failed"}, marker, *rows_to(3)])
+    end = {**END, "_attempt_end": 2}
+    make(tmp_path, [*rows_to(2), {**END, "_status": "failed"}, marker, *rows_to(3)], end=end)
     assert status_of(tmp_path) == "succeeded"
     make(tmp_path, [*rows_to(2), END, marker, *rows_to(3)], end=None)
     assert status_of(tmp_path) == "lost"
@@ -317,3 +318,16 @@ def test_pictures_in_a_table_are_checked_like_those_in_a_row(tmp_path: Path) -> 
     (stream,) = verify(tmp_path).streams
     assert stream.media_missing == ["media/b.png", "media/d.png"]
     assert stream.media_changed == ["media/c.png"]
+
+
+def test_progress_never_runs_backwards_and_ends_at_the_whole(tmp_path: Path) -> None:
+    make(tmp_path, [*rows_to(9000), *rows_to(3000)])
+    make(tmp_path, rows_to(10), StreamKey("data"))
+    make(tmp_path, [], StreamKey("empty"), end=None)
+    told: list[tuple[int, int]] = []
+    verify(tmp_path, progress=lambda done, total: told.append((done, total)))
+    whole = 2 * sum(path.stat().st_size for path in tmp_path.glob("metrics*.jsonl"))
+    assert {total for _, total in told} == {whole}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == whole
+    assert len({done for done, _ in told}) > 3

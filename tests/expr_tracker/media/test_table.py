@@ -61,7 +61,7 @@ def test_cells_are_plain_values_and_the_file_is_strict_json(tmp_path: Path) -> N
     json.loads(path.read_bytes(), parse_constant=refuse)
     data = read_table(path)["data"]
     assert math.isnan(data[0][0])
-    assert data[1:] == [[0.5], ["2026-01-02"], [{"k": [math.inf]}], ["\ud800"]]
+    assert data[1:] == [[0.5], ["2026-01-02"], [{"k": [math.inf]}], ["\\ud800"]]
     assert reference["_type"] == "table"
     assert (reference["rows"], reference["columns"]) == (5, 1)
     assert path.name.endswith(".table.json")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from expr_tracker.notices import logger
-from expr_tracker.record import recorder as recorder_module
+from expr_tracker.record import deferral as deferral_module
 from expr_tracker.store.reader import whole_rows
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def test_a_finaliser_that_logs_while_a_row_is_written_is_carried_out_behind_it(
 
 def test_more_finalisers_than_can_wait_are_counted(new_desk: type[Desk]) -> None:
     desk = new_desk()
-    limit = recorder_module._DEFERRED_MAX
+    limit = deferral_module._DEFERRED_MAX
     gc.disable()
     try:
         for number in range(limit + 7):

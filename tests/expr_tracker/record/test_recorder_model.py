@@ -32,6 +32,7 @@ from expr_tracker.row import RowEncoder
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.store.writer import LineWriter
+from expr_tracker.surrogates import storable
 from expr_tracker.testing import ManualClock
 
 Values = dict[str, Any]
@@ -67,6 +68,7 @@ class Reference:
             self.highest, self.following = step, step + 1
 
     def log(self, values: Values, step: int | None, commit: bool | None) -> str:
+        values = {storable(name): value for name, value in values.items()}
         if step is None:
             if self.open is not None and self.highest is not None and self.open[0] <= self.highest:
                 self.commit()

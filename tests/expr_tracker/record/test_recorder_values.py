@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from expr_tracker.record import recorder as recorder_module
+from expr_tracker.record import values as values_module
 from expr_tracker.store.reader import whole_rows
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ def test_data_that_is_no_dict_is_stored_under_value(
         "_nonfinite",
         "_attempt",
         "_attempt_end",
+        "_clock_back",
         "_from_step",
         "_status",
         "_stream",
@@ -229,7 +230,7 @@ def test_other_names_with_an_underscore_are_stored(new_desk: type[Desk]) -> None
 def test_names_beyond_the_limit_are_stored_all_the_same(
     new_desk: type[Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder_module, "_KNOWN_NAMES_MAX", 5)
+    monkeypatch.setattr(values_module, "_KNOWN_NAMES_MAX", 5)
     desk = new_desk()
     for number in range(10):
         desk.log({f"m{number}": number})

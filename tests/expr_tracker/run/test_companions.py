@@ -78,7 +78,7 @@ def test_a_definition_that_cannot_be_written_is_counted_and_raises_nothing(
     run.files.about.unlink()
     run.files.about.mkdir()
     run.define_metric("a", unit="s")
-    run.notices.emit()
+    run._stream.notices.emit()
     assert "could not be written" in caplog.text
     assert run.info()["loss"]["degraded"] == {"metric definitions that could not be written": 1}
     run.files.about.rmdir()
@@ -164,7 +164,7 @@ def test_a_thread_that_cannot_begin_leaves_no_stream_behind(
         run = make(system_metrics=True)
     path = run.files.directory / "metrics.system.lock"
     assert not is_locked(path)
-    assert run.companions.writers() == []
+    assert run._parts.companions.writers() == []
     run.finish(quiet=True)
     assert run.info()["loss"]["degraded"] == {"parts of the run that could not be started": 1}
 
@@ -173,28 +173,28 @@ def test_every_open_file_is_in_the_keepers_rounds(make: Make) -> None:
     run = make(
         capture_console=True, system_metrics=True, durability="buffered", system_interval=60.0
     )
-    assert run.companions._system is not None
-    assert run.companions._system.stop(30)  # its first sample must not come between
+    assert run._parts.companions._system is not None
+    assert run._parts.companions._system.stop(30)  # its first sample must not come between
     run.spans.append(b"{}\n")
-    names = [writer.path.name for writer in run.writers()]
+    names = [writer.path.name for writer in run._parts.writers()]
     assert names == ["metrics.jsonl", "spans.jsonl", "console.jsonl", "metrics.system.jsonl"]
-    for writer in run.writers():
+    for writer in run._parts.writers():
         with writer._lock:
             writer.append_line(b'{"first": 1}\n')
             writer.append_line(b'{"second": 2}\n')
             writer._fail(OSError(28, "No space left on device"))
             writer._retry_at = 0.0
     run._keeper.round()
-    for writer in run.writers():
+    for writer in run._parts.writers():
         assert (writer.pending_bytes, writer.failure) == (0, None), writer.path.name
-    for writer in run.writers():
+    for writer in run._parts.writers():
         writer.path.unlink()
     (run.files.directory / "metrics.system.lock").unlink()
     run._keeper.round()
-    assert all(writer.path.exists() for writer in run.writers())
+    assert all(writer.path.exists() for writer in run._parts.writers())
     assert is_locked(run.files.directory / "metrics.system.lock")
     run.finish(quiet=True)
-    assert run.writers()[1:] == [run.spans.writer]
+    assert run._parts.writers()[1:] == [run.spans.writer]
 
 
 def test_the_parts_of_a_run_share_one_deadline(
@@ -231,11 +231,11 @@ def test_words_that_no_reader_of_definitions_knows_are_pointed_out_once_and_kept
     run = make()
     run.define_metric("loss", summary=["min", "last"], goal="minimize", unit="s", hidden=False)
     run.define_metric("loss", step_metric="epoch", step_sync=True, description="x", overwrite=True)
-    run.notices.emit()
+    run._stream.notices.emit()
     assert caplog.messages == []
     for _ in range(2):
         run.define_metric("loss", sumary="min", goal="minimise", summary=["min", "mx"], qqq=1)
-    run.notices.emit()
+    run._stream.notices.emit()
     told = [message.split(" It is kept", maxsplit=1)[0] for message in caplog.messages]
     assert [text.removeprefix("define_metric('loss'): ") for text in told] == [
         "sumary is not known. Did you mean 'summary'?",

@@ -64,7 +64,7 @@ def test_a_configuration_that_gives_way_is_kept_under_the_attempt_that_had_it(
     (said,) = [text for text in caplog.messages if "another configuration" in text]
     assert "config._attempt2.json" in said
     run._upkeep.keep_places()
-    run.companions.write_documents()
+    run._parts.documents.write()
     run.finish(quiet=True)
     folder = Path(run.dir)
     assert [path.name for path in folder.glob("config*")].count("config._attempt2.json") == 1
@@ -100,7 +100,7 @@ def test_the_environment_of_every_attempt_stays_up_to_a_limit(
     folder = Path("p/n")
     for number in range(1, 6):
         run = make()
-        documents = run.companions._documents
+        documents = run._parts.documents
         documents.write_environment({"number": number})
         documents.write_environment({"number": number})
         run.finish(quiet=True)
@@ -143,5 +143,5 @@ def test_a_run_shows_what_it_is_where_it_is_and_how_it_ended() -> None:
     assert repr(run) == f"<Run p/n (data): running, {run.dir}>"
     run.finish(1, quiet=True)
     assert repr(run) == f"<Run p/n (data): failed, {run.dir}>"
-    run.abandon_in_child()
+    run._closing.abandon_in_child()
     assert "the parent's" in repr(run)

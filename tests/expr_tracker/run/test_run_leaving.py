@@ -13,6 +13,7 @@ from expr_tracker.errors import (
     ForkedObjectError,
     StreamInUseError,
 )
+from expr_tracker.run import closing as closing_module
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.journal import read_journal
@@ -61,7 +62,7 @@ def test_a_removed_run_directory_comes_back_with_the_captured_environment(
     captured = {"python": {"version": "3"}, "errors": {}}
     monkeypatch.setattr(environment_module, "capture_environment", lambda *_: captured)
     run = make(capture=True)
-    thread = run.companions._environment
+    thread = run._parts.companions._environment
     assert thread is not None
     thread.join(30)
     shutil.rmtree(run.dir)
@@ -78,7 +79,7 @@ def test_a_second_writer_that_came_over_a_removed_lock_is_reported_once(
     second = make()
     for _ in range(3):
         run._upkeep.keep_places()
-    run.notices.emit()
+    run._stream.notices.emit()
     assert sum("another process now writes" in text for text in caplog.messages) == 1
     second.finish(quiet=True)
 
@@ -88,11 +89,11 @@ def test_a_checkpoint_keeps_the_open_row_the_waiting_rows_and_the_summary(make: 
     run.log({"a": 1})
     run.log({"a": 2})
     run.log({"b": 3}, step=9)
-    run._checkpoint()
+    run._closing.checkpoint()
     assert steps(run) == [0, 1]
     assert read_document(run.files.summary) == {"a": 2}
     run.log({"c": 4}, step=9)
-    run._checkpoint()
+    run._closing.checkpoint()
     journal = read_journal(run.files.journal, run.files.metrics.stat().st_size)
     assert journal is not None
     assert (journal["_step"], journal["b"], journal["c"]) == (9, 3, 4)
@@ -105,13 +106,13 @@ def test_a_checkpoint_keeps_the_open_row_the_waiting_rows_and_the_summary(make: 
 def test_a_checkpoint_does_not_wait_for_a_thread_that_hangs_in_a_write(
     make: Make, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
-    monkeypatch.setattr(run_module, "_SIGNAL_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(closing_module, "_SIGNAL_WAIT_SECONDS", 0.05)
     run = make(durability="buffered", buffer_interval=None)
     run.log({"a": 1})
     run.log({"a": 2})
     run.spans.append(b"{}\n")
     run._keeper.stop(30)
-    writer = run.writer if lock == "_io" else run.spans.writer
+    writer = run._stream.writer if lock == "_io" else run.spans.writer
     is_held, may_go = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -122,7 +123,7 @@ def test_a_checkpoint_does_not_wait_for_a_thread_that_hangs_in_a_write(
     thread = threading.Thread(target=hold)
     thread.start()
     assert is_held.wait(30)
-    run._checkpoint()
+    run._closing.checkpoint()
     assert not may_go.is_set()
     assert thread.is_alive()
     assert read_document(run.files.summary) == {"a": 2}
@@ -134,12 +135,12 @@ def test_leaving_by_a_signal_writes_everything_first(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[int] = []
-    monkeypatch.setattr(run_module, "end_by_signal", ended.append)
+    monkeypatch.setattr(closing_module, "end_by_signal", ended.append)
     run = make(durability="buffered", buffer_interval=None)
     run.log({"a": 1})
     run.log({"a": 2})
     run.log({"b": 3}, step=9)
-    run._leave_by_signal(15)
+    run._closing.leave_by_signal(15)
     assert ended == [15]
     assert steps(run) == [0, 1, 9]
     assert rows(run)[-1]["_status"] == "cancelled"
@@ -151,21 +152,21 @@ def test_a_signal_leaves_also_while_another_thread_keeps_the_lock(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[int] = []
-    monkeypatch.setattr(run_module, "end_by_signal", ended.append)
-    monkeypatch.setattr(run_module, "_SIGNAL_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(closing_module, "end_by_signal", ended.append)
+    monkeypatch.setattr(closing_module, "_SIGNAL_WAIT_SECONDS", 0.05)
     run = make()
     run.log({"a": 1})
     is_held, may_go = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with run._lock:
+        with run._stream.lock:
             is_held.set()
             may_go.wait(30)
 
     thread = threading.Thread(target=hold)
     thread.start()
     assert is_held.wait(30)
-    run._leave_by_signal(15)
+    run._closing.leave_by_signal(15)
     assert ended == [15]
     may_go.set()
     thread.join()
@@ -176,16 +177,16 @@ def test_a_signal_inside_log_is_carried_out_when_log_is_through(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[int] = []
-    monkeypatch.setattr(run_module, "end_by_signal", ended.append)
+    monkeypatch.setattr(closing_module, "end_by_signal", ended.append)
     run = make()
-    append = run.writer.append_row
+    append = run._stream.writer.append_row
 
     def interrupted(row: dict[str, Any], step: int, is_finite: bool) -> bool:
-        run._leave_by_signal(15)
+        run._closing.leave_by_signal(15)
         assert ended == []
         return append(row, step, is_finite)
 
-    run.recorder._append_row = interrupted
+    run._stream.recorder._append_row = interrupted
     run.log({"a": 1})
     assert ended == [15]
     assert steps(run) == [0]
@@ -199,8 +200,8 @@ def test_the_parents_run_is_useless_in_a_forked_child_and_writes_nothing_there(m
     run.log({"a": 2})
     span_target.append(b"{}\n")
     size = run.files.metrics.stat().st_size
-    with run._lock:  # whatever lock the parent held: none is touched
-        run.abandon_in_child()
+    with run._stream.lock:  # whatever lock the parent held: none is touched
+        run._closing.abandon_in_child()
         for use in (
             lambda: run.log({"a": 3}),
             lambda: run.step,
@@ -211,13 +212,13 @@ def test_the_parents_run_is_useless_in_a_forked_child_and_writes_nothing_there(m
             lambda: run.rewind(0),
             run.finish,
             lambda: run.define_metric("a"),
-            run.snapshot,
+            run._stream.snapshot,
             lambda: history.query(5),
             lambda: run.log_artifact("x"),
         ):
             with pytest.raises(ForkedObjectError):
                 use()
-        run.finish_at_exit()
+        run_module.finish_at_exit(run)
     run_module.open_runs.discard(run)
     assert run.files.metrics.stat().st_size == size
     assert read_document(run.files.summary) == {}  # as it was before the fork

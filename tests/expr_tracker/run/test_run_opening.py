@@ -205,7 +205,7 @@ def test_a_part_that_cannot_be_stopped_costs_neither_rows_nor_the_stream(
     def fail(timeout_seconds: float, status: str) -> None:
         raise RuntimeError("a companion broke")
 
-    monkeypatch.setattr(run.companions, "stop", fail)
+    monkeypatch.setattr(run._parts.companions, "stop", fail)
     run.finish()
     assert "a companion broke" in caplog.text
     assert rows(run)[-1]["_status"] == "succeeded"

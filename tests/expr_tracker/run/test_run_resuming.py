@@ -11,7 +11,7 @@ from expr_tracker.errors import (
     RunFinishedError,
     StepError,
 )
-from expr_tracker.history import read_history
+from expr_tracker.history import list_attempts, read_history, verify
 from expr_tracker.run import latest as latest_module
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
@@ -38,9 +38,9 @@ def steps(run: Run) -> list[int]:
 def kill(run: Run) -> None:
     """Leave files and locks as a killed process does: no end, no summary."""
     run._keeper.stop(30)
-    run._signals.restore()
-    run.writer.abandon_in_child()
-    run._stream_lock.release()
+    run._closing._signals.restore()
+    run._stream.writer.abandon_in_child()
+    run._stream.stream_lock.release()
     run_module.open_runs.discard(run)
 
 
@@ -126,7 +126,9 @@ def test_rewinding_a_live_run_begins_an_attempt_at_the_step(make: Make) -> None:
     run.finish(quiet=True)
     markers = [row for row in rows(run) if "_attempt" in row]
     assert [(m["_attempt"], m["_from_step"]) for m in markers] == [(2, 3), (3, 0)]
-    assert [row["_attempt_end"] for row in rows(run) if "_attempt_end" in row] == [3]
+    ends = [(row["_attempt_end"], row["_status"]) for row in rows(run) if "_attempt_end" in row]
+    assert ends == [(1, "rewound"), (2, "rewound"), (3, "succeeded")]
+    assert all(row["_time"] > 0 for row in rows(run) if "_attempt_end" in row)
     assert {row["_step"]: row["y"] for row in read_history(run.dir, -1)} == {0: 300}
     for bad in ("3", 2.5, 2**63):
         with pytest.raises((StepError, RunFinishedError)):
@@ -332,3 +334,44 @@ def test_a_run_with_parts_goes_on_where_rotation_was_switched_off(make: Make) ->
     assert [row["a"] for row in run.history.query(-1)] == list(range(41))
     run.finish()
     assert run.info()["loss"]["degraded"] == {}
+
+
+@pytest.mark.parametrize(("back", "held"), [(-100.0, True), (3000.0, True), (7200.0, False)])
+def test_times_run_backwards_only_behind_a_marker_that_says_so(
+    make: Make, back: float, held: bool
+) -> None:
+    newest = 1_700_000_000.0
+    first = make(clock=ManualClock(newest))
+    first.log({"a": 1})
+    first.finish(quiet=True)
+    second = make(clock=ManualClock(newest - back))
+    second.log({"a": 2})
+    second.finish(quiet=True)
+    times = [row["_time"] for row in rows(second)]
+    (marker,) = [row for row in rows(second) if "_attempt" in row]
+    if held:
+        assert times == sorted(times)
+        assert "_clock_back" not in marker
+    else:
+        assert times == [newest, newest, newest - back, newest - back, newest - back]
+        assert marker["_clock_back"] == back
+    attempts = list_attempts(second.dir)
+    assert [attempt.clock_back for attempt in attempts] == [None, None if held else back]
+    assert [attempt.clock_back for attempt in verify(second.dir).streams[0].attempts] == [
+        None,
+        None if held else back,
+    ]
+
+
+def test_a_clock_that_was_set_back_is_said_when_the_run_goes_on(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    make(clock=ManualClock(2_000_000_000.0)).finish(quiet=True)
+    with_rows = make(clock=ManualClock(2_000_000_000.0))
+    with_rows.log({"a": 1})
+    with_rows.finish(quiet=True)
+    caplog.clear()
+    make(clock=ManualClock(2_000_000_000.0 - 86_400)).finish(quiet=True)
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == 1
+    assert "86400 s behind" in said[0]

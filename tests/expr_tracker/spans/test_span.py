@@ -381,7 +381,7 @@ def test_attributes_are_encoded_as_metrics_are_and_kept_as_they_were(room: Any, 
     arguments = run.rows[0]["args"]
     assert arguments["shape"] == [2, 3]
     assert math.isnan(arguments["nothing"])
-    assert arguments["half"] == "\ud800"
+    assert arguments["half"] == "\\ud800"
     assert span.attributes["shape"] is shape
 
 
@@ -393,10 +393,10 @@ def test_a_number_that_json_has_not_is_kept(number: float, room: Any, run: Any) 
     assert repr(run.rows[0]["args"]["number"]) == repr(number)
 
 
-def test_half_a_surrogate_pair_in_a_name_is_kept(room: Any, run: Any) -> None:
+def test_half_a_surrogate_pair_in_a_name_is_stored_as_its_escape(room: Any, run: Any) -> None:
     with room.span("\ud800"):
         pass
-    assert run.paths == ["\ud800"]
+    assert run.paths == ["\\ud800"]
 
 
 def test_large_plugin_results_do_not_cost_small_attributes(room: Any, run: Any) -> None:

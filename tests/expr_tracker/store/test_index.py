@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expr_tracker.store import index as index_module
+from expr_tracker.store import sidecar as sidecar_module
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
-from expr_tracker.store.index import Attempt, StreamIndex, load_index, save_index
+from expr_tracker.store.index import Attempt, StreamIndex
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import load_index, save_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,7 +239,7 @@ def sampled(tmp_path: Path) -> Path:
 def loaded_blocks(path: Path) -> StreamIndex:
     """Return the loaded index, blocks of two lines where it had to be scanned anew."""
     with LineFile(path) as file, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index_module, "StreamIndex", _Fresh)
+        patch.setattr(sidecar_module, "StreamIndex", _Fresh)
         return load_index(file)
 
 
@@ -415,6 +417,21 @@ def test_a_marker_that_is_noted_again_after_an_exception_begins_one_attempt(
     assert [attempt.number for attempt in index.attempts] == [1, 2, 3]
 
 
+def test_an_end_is_that_of_its_number_wherever_it_stands() -> None:
+    index = StreamIndex()
+    index.note_row(0, 10)
+    index.note_marker(begin_marker(2, 0, time=1.0, pid=7), 10)
+    index.note_marker(end_marker(1, "rewound", time=2.0), 10)
+    assert [(each.number, each.status) for each in index.attempts] == [(1, "rewound"), (2, None)]
+
+
+def test_an_end_whose_beginning_is_lost_is_that_of_the_newest() -> None:
+    index = StreamIndex()
+    index.note_row(0, 10)
+    index.note_marker(end_marker(2, "failed", time=3.0), 10)
+    assert [each.status for each in index.attempts] == ["failed"]
+
+
 def test_an_attempt_takes_few_bytes_of_the_sidecar_and_comes_back_whole() -> None:
     index = rewound(1_000)
     document = index.document({}, 0)
@@ -443,7 +460,7 @@ def test_without_zones_every_row_is_in_a_block_of_any_question(
 def test_a_file_without_a_sidecar_is_scanned_once_and_then_only_what_was_appended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "_REMEMBERED_BYTES_MIN", 0)
+    monkeypatch.setattr(sidecar_module, "_REMEMBERED_BYTES_MIN", 0)
     scanned = 0
     scan_line = StreamIndex._scan_line
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_it_comes_back_for_a_file_of_the_same_size_only(tmp_path: Path) -> None:
     path = tmp_path / "metrics.open.json"
-    row = {"_step": 5, "_time": 1.5, "loss": math.nan, "deep": [math.inf], "half": "\ud800"}
+    row = {"_step": 5, "_time": 1.5, "loss": math.nan, "deep": [math.inf], "text": "é"}
     write_journal(path, row, ordinal=3, data_size=120)
     assert repr(read_journal(path, 120)) == repr(row)
     assert read_journal(path, 119) is None

@@ -34,6 +34,13 @@ def test_a_beginning_is_read_as_it_was_built(
     assert set(row) <= RESERVED_NAMES
 
 
+def test_a_clock_that_was_set_back_stands_in_the_beginning_and_else_nothing() -> None:
+    set_back = begin_marker(2, None, time=1.0, pid=7, clock_back=7200.0)
+    assert read_marker(set_back) == Beginning(2, None, 1.0, 7, 7200.0)
+    assert set(set_back) <= RESERVED_NAMES
+    assert "_clock_back" not in begin_marker(2, None, time=1.0, pid=7, clock_back=0.0)
+
+
 @given(st.integers(1, 10**9), st.text(), times)
 def test_an_end_is_read_as_it_was_built(number: int, status: str, time: float) -> None:
     row = decode_line(encode_line(end_marker(number, status, time=time))) or {}

@@ -93,6 +93,27 @@ def test_a_healthy_writer_at_its_limit_writes_on_the_caller_and_drops_nothing(
     assert desk.steps() == list(range(20))
 
 
+@pytest.mark.parametrize("durability", ["buffered", "process"])
+def test_a_row_above_the_limit_of_what_may_wait_is_stored_and_waits_alone_if_it_must(
+    make: Callable[..., Desk], durability: str
+) -> None:
+    desk = make(durability=durability, buffer_interval=None, max_pending_bytes=2 * LINE)
+    desk.put(0)
+    desk.put(1, text="y" * 10 * LINE)
+    assert desk.steps() == [0, 1]
+    assert desk.writer.pending_bytes == 0
+    desk.disk.room = 0
+    desk.put(2)
+    desk.writer.flush()
+    desk.put(3, text="z" * 10 * LINE)
+    assert len(desk.writer.pending_lines()) == 1
+    desk.disk.room = None
+    desk.writer.close({})
+    assert desk.steps() == [0, 1, 3]
+    assert desk.notices.counts("dropped") == {"rows that waited for metrics.jsonl": 1}
+    assert desk.notices.counts("refused") == {}
+
+
 def test_a_slow_file_system_turns_buffering_on_by_itself_and_a_quick_one_off_again(
     make: Callable[..., Desk],
 ) -> None:

@@ -23,7 +23,7 @@ from expr_tracker.notices import Notices
 from expr_tracker.options import make_options
 from expr_tracker.store import index as index_module
 from expr_tracker.store.lines import encode_line
-from expr_tracker.store.reader import LineFile, whole_rows
+from expr_tracker.store.reader import LineFile, part_paths, whole_rows
 from expr_tracker.store.writer import LineWriter
 from expr_tracker.testing import ManualClock
 
@@ -144,6 +144,11 @@ class Desk:
         ]
         assert [start for start, _ in covered[1:]] == [stop for _, stop in covered[:-1]]
         assert covered[-1][1] == mine.size
+        parts, _ = part_paths(self.path)
+        assert [part.number for part in mine.parts] == [int(part.stem) for part in parts]
+        for noted, part in zip(mine.parts, parts, strict=True):
+            assert noted.size == part.stat().st_size
+            assert noted.rows in {None, len(list(whole_rows(part)))}
         if not is_mended:
             assert self.notices.counts("degraded") == {}, "mended behind our back"
 

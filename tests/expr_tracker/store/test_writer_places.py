@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from expr_tracker.store import live_file
 from expr_tracker.store import place as place_module
-from expr_tracker.store import writer as writer_module
+from expr_tracker.store import place_watch as place_watch_module
 from expr_tracker.store.files import parts_of, sidecar_of, torn_of
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.store.place import Copy, open_for_append
 from expr_tracker.store.reader import LineFile, part_paths, whole_rows
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.expr_tracker.store.conftest import Desk
+
+    from expr_tracker.store.parts import Part
 
 LINE = len(encode_line({"_step": 0, "t": "x"}))
 
@@ -159,7 +162,7 @@ def test_a_part_that_cannot_be_set_aside_grows_on_with_one_warning(
 ) -> None:
     desk = make(max_file_bytes=2 * LINE)
 
-    def refuse(path: Path) -> int:
+    def refuse(path: Path, known: list[Part]) -> int:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(live_file, "set_part_aside", refuse)
@@ -326,7 +329,7 @@ class HeldReading:
             self.is_in.set()
             assert self.may_go.wait(30)
 
-        monkeypatch.setattr(writer_module, "read_on", held)
+        monkeypatch.setattr(place_watch_module, "read_on", held)
 
     def check(self, desk: Desk) -> threading.Thread:
         """Let another thread check the place; return it once it reads."""
@@ -396,6 +399,106 @@ def test_a_run_may_end_while_its_changed_file_is_read(
     assert desk.steps() == [0, 50, 1]
 
 
+class HeldCopy:
+    """Stops whoever copies a removed file until it may go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_in, self.may_go = threading.Event(), threading.Event()
+        fill = Copy.fill
+
+        def held(copy: Copy) -> None:
+            fill(copy)
+            self.is_in.set()
+            assert self.may_go.wait(30)
+
+        monkeypatch.setattr(Copy, "fill", held)
+
+    def check(self, desk: Desk) -> threading.Thread:
+        thread = threading.Thread(target=desk.writer.check_place)
+        thread.start()
+        assert self.is_in.wait(30)
+        return thread
+
+
+def test_rows_are_appended_while_a_removed_file_is_copied_to_its_place(
+    make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make()
+    desk.put(0, 1, 2)
+    desk.path.unlink()
+    copying = HeldCopy(monkeypatch)
+    thread = copying.check(desk)
+    is_free = desk.lock.acquire(timeout=10)
+    assert is_free, "log waits for the copy"
+    desk.lock.release()
+    desk.put(3, 4)
+    assert not desk.path.exists(), "a part of the rows passes for all of them"
+    copying.may_go.set()
+    thread.join()
+    desk.put(5)
+    assert desk.steps() == [0, 1, 2, 3, 4, 5]
+    assert desk.writer.index == indexed(desk.path)
+    assert os.listdir(desk.path.parent) == [desk.path.name]
+
+
+def test_a_file_that_takes_the_place_while_ours_is_copied_keeps_it(
+    make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make()
+    desk.put(0)
+    desk.writer.check_place()
+    desk.put(1)
+    desk.path.unlink()
+    copying = HeldCopy(monkeypatch)
+    thread = copying.check(desk)
+    desk.path.write_bytes(encode_line({"_step": 100}))
+    desk.put(2)
+    copying.may_go.set()
+    thread.join()
+    desk.put(3)
+    assert desk.steps() == [100, 1, 2, 3]
+    assert os.listdir(desk.path.parent) == [desk.path.name]
+
+
+def test_an_end_waits_for_a_removed_file_that_is_being_copied(
+    make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make(finish_timeout=0.01)
+    desk.put(0, 1)
+    desk.path.unlink()
+    copying = HeldCopy(monkeypatch)
+    thread = copying.check(desk)
+    desk.put(2)
+    end = threading.Thread(target=desk.writer.close, args=({},))
+    end.start()
+    end.join(0.1)
+    assert end.is_alive(), "its rows would have no file"
+    copying.may_go.set()
+    thread.join()
+    end.join()
+    assert desk.steps() == [0, 1, 2]
+
+
+def test_two_that_copy_one_file_at_once_do_not_meet(path: Path) -> None:
+    path.write_bytes(WHOLE)
+    fd = open_for_append(path)
+    path.unlink()
+    one, other = Copy(fd, path, len(WHOLE)), Copy(fd, path, len(WHOLE))
+    try:
+        for copy in (one, other):
+            copy.fill()
+        assert len(os.listdir(path.parent)) == 2
+        other.close()
+        one.take_place()
+        one.target, target = -1, one.target
+        os.close(target)
+        one.close()
+    finally:
+        os.close(fd)
+    assert os.listdir(path.parent) == [path.name]
+    assert path.read_bytes() == WHOLE
+
+
 @pytest.mark.parametrize("left", [0, LINE, LINE + 5])
 def test_buffered_rows_are_written_once_when_the_file_was_cut_meanwhile(
     make: Callable[..., Desk], left: int
@@ -452,7 +555,7 @@ def test_a_file_that_cannot_be_read_again_raises_nowhere(
         def __init__(self, path: Path) -> None:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr(writer_module, "LineFile", NoDescriptor)
+    monkeypatch.setattr(place_watch_module, "LineFile", NoDescriptor)
     monkeypatch.setattr(place_module, "LineFile", NoDescriptor)
     desk.path.unlink()
     desk.put(1)

@@ -1,0 +1,244 @@
+"""What a half-typed word may become: runs, streams, ranks, attempts, metrics, artifacts.
+
+The shell asks while somebody waits with a finger on a key, so nothing here reads a whole file: names
+of files, summaries, sidecars, and the first and last lines of a metrics file are all that is opened.
+Nothing raises either. A name that a shell would take apart (spaces, quotes, globs) is not offered.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import click
+
+    from expr_tracker.store.files import StreamKey
+
+    _Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+__all__ = [
+    "attempts",
+    "completer",
+    "is_plain_word",
+    "metric",
+    "metric_list",
+    "paths",
+    "ranks",
+    "runs",
+    "stream_list",
+    "streams",
+]
+
+#: More entries than anybody reads, of folders and of answers: a root may hold a year of sweeps.
+_ENTRIES_MAX: Final = 2000
+#: Read of either end of a metrics file for the names in it: a thousand rows of five metrics.
+_BYTES_READ: Final = 128 * 1024
+#: What the shells of `et completion` pass on as one word.
+_PLAIN_WORD: Final = re.compile(r"[^\s'\"\\$`!*?\[\](){}<>|&;#~,]+")
+
+
+def completer(
+    find: Callable[[click.Context, str], Iterable[str] | None],
+) -> _Candidates:
+    """Make a completer: words from ``find``; where it returns ``None``, paths."""
+
+    @functools.wraps(find)
+    def complete(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
+        del param
+        try:
+            found = find(ctx, word)
+            if found is None:
+                return [CompletionItem(word, type="file")]
+            return [CompletionItem(text) for text in found]
+        except Exception:  # noqa: BLE001 - a prompt is no place for the faults of a run
+            return []
+
+    return complete
+
+
+def is_plain_word(text: str) -> bool:
+    """Say whether the shells pass ``text`` on as one word."""
+    return _PLAIN_WORD.fullmatch(text) is not None
+
+
+def paths(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
+    """Leave the word to the shell, which knows paths."""
+    del ctx, param
+    return [CompletionItem(word, type="file")]
+
+
+@completer
+def runs(ctx: click.Context, word: str) -> Iterable[str] | None:
+    """Offer the runs below the root and below what is typed; paths where there is none."""
+    del ctx
+    from expr_tracker.options import root_from_environment
+
+    root = root_from_environment() or "runs"
+    folder, slash, _ = word.rpartition("/")
+    if root.startswith(word):
+        start = root
+    elif slash:
+        start = folder or "/"
+    else:
+        return None
+    found = [path for path in _runs_below(start, word) if is_plain_word(path)]
+    return found or None
+
+
+def _runs_below(start: str, word: str) -> Iterator[str]:
+    """Yield the runs of ``start`` and of its folders whose paths begin with ``word``, by name."""
+    for path in _folders(start):
+        if not (path.startswith(word) or word.startswith(path + "/")):
+            continue
+        if _is_run(path):
+            yield path
+        else:
+            yield from (run for run in _folders(path) if run.startswith(word) and _is_run(run))
+
+
+def _folders(path: str) -> list[str]:
+    names: list[str] = []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.name[0] != "." and entry.is_dir():
+                    names.append(entry.name)
+                if len(names) == _ENTRIES_MAX:
+                    break
+    except OSError:
+        return []
+    return [os.path.join(path, name) for name in sorted(names)]  # noqa: PTH118 - as it was typed
+
+
+def _is_run(path: str) -> bool:
+    from expr_tracker.store.files import stream_keys
+
+    directory = Path(path)
+    return (directory / "run.json").is_file() or bool(stream_keys(directory))
+
+
+@completer
+def streams(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the streams of the run."""
+    return (name for name in _stream_names(ctx) if name.startswith(word))
+
+
+@completer
+def stream_list(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the streams of the run, one after the comma."""
+    return _continued(word, _stream_names(ctx))
+
+
+def _stream_names(ctx: click.Context) -> list[str]:
+    names = dict.fromkeys(key.stream for key in _keys(ctx))
+    return ["default" if name is None else name for name in names]
+
+
+@completer
+def ranks(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the ranks of the stream."""
+    numbers = sorted({key.rank for key in _keys_meant(ctx)})
+    return (text for text in map(str, numbers) if text.startswith(word))
+
+
+@completer
+def attempts(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the attempts that the sidecar of the stream knows."""
+    from expr_tracker.store.documents import read_document
+    from expr_tracker.store.files import RunFiles, sidecar_of
+
+    numbers: list[str] = []
+    for key in _keys_meant(ctx)[:1]:
+        sidecar = read_document(sidecar_of(RunFiles(_directory(ctx), key).metrics)) or {}
+        numbers = [str(int(attempt[0])) for attempt in sidecar.get("attempts", ())]
+    return (text for text in [*numbers, "all"] if text.startswith(word))
+
+
+@completer
+def metric(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the metrics of the stream."""
+    return (name for name in _metric_names(ctx) if name.startswith(word))
+
+
+@completer
+def metric_list(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the metrics of the stream, one after the comma."""
+    return _continued(word, _metric_names(ctx))
+
+
+def _continued(word: str, names: Iterable[str]) -> list[str]:
+    """Return the lists that ``word`` can become with one more of the names; none stands twice."""
+    before, comma, last = word.rpartition(",")
+    listed = before.split(",")
+    return [
+        before + comma + name for name in names if name.startswith(last) and name not in listed
+    ]
+
+
+def _metric_names(ctx: click.Context) -> list[str]:
+    from expr_tracker.store.documents import read_document
+    from expr_tracker.store.files import RunFiles
+
+    names: set[str] = set()
+    for key in _keys_meant(ctx):
+        files = RunFiles(_directory(ctx), key)
+        names.update(read_document(files.summary) or ())
+        names.update(_names_at_both_ends(files.metrics))
+    return sorted(name for name in names if name[:1] != "_" and is_plain_word(name))
+
+
+def _names_at_both_ends(path: Path) -> Iterator[str]:
+    """Yield the names in the first and the last lines: a live or killed run has no summary yet."""
+    from expr_tracker.store.lines import decode_line
+
+    try:
+        with path.open("rb") as file:
+            ends = [file.read(_BYTES_READ)]
+            size = os.fstat(file.fileno()).st_size
+            if size > _BYTES_READ:
+                file.seek(max(_BYTES_READ, size - _BYTES_READ))
+                ends.append(file.read(_BYTES_READ))
+    except OSError:
+        return
+    for line in b"\n".join(ends).split(b"\n"):
+        row = decode_line(line) if line else None
+        yield from row or ()
+
+
+def _keys_meant(ctx: click.Context) -> list[StreamKey]:
+    """Return the producers of the streams on the command line; of the default one without any."""
+    given: Any = ctx.params.get("stream") or "default"
+    wanted = [None if name == "default" else name for name in str(given).split(",")]
+    keys = _keys(ctx)
+    if given == "*" or _run(ctx).is_file():
+        return keys
+    return [key for key in keys if key.stream in wanted]
+
+
+def _keys(ctx: click.Context) -> list[StreamKey]:
+    from expr_tracker.store.files import StreamKey, stream_keys
+
+    path = _run(ctx)
+    if path.is_file():
+        key = StreamKey.from_file(path.name)
+        return [] if key is None else [key]
+    return stream_keys(path, "console" if ctx.info_name == "console" else "metrics")
+
+
+def _directory(ctx: click.Context) -> Path:
+    path = _run(ctx)
+    return path.parent if path.is_file() else path
+
+
+def _run(ctx: click.Context) -> Path:
+    # An option that still waits for its value keeps click from giving the arguments their names.
+    given = ctx.params.get("run") or ctx.args[0]
+    return Path(given).expanduser()

@@ -1,0 +1,150 @@
+"""Whatever is wrong with the words of a command line is one line on standard error, and exit code 2.
+
+The bad inputs are made from the commands themselves, so a new option or command is in the table.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from expr_tracker.cli import COMMANDS, _group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def commands(
+    command: click.Command = _group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None, name
+            yield from commands(found, (*path, name))
+
+
+def required(command: click.Command) -> list[str]:
+    """Return a word for every argument that the command must have."""
+    words = []
+    for param in command.params:
+        if isinstance(param, click.Argument) and param.required:
+            is_choice = isinstance(param.type, click.Choice)
+            words.append(param.type.choices[0] if is_choice else "x")  # type: ignore[attr-defined]
+    return words
+
+
+def bad_inputs() -> Iterator[tuple[list[str], str]]:
+    """Yield command lines and what has to be said of them."""
+    for path, command in commands():
+        words = [*path, *required(command)]
+        yield [*words, "--qqqqqqqq"], "No such option --qqqqqqqq: there are "
+        yield [*words, "-Q"], "No such option -Q: there are "
+        if isinstance(command, click.Group):
+            yield [*path, "qqqqqqqq"], "No such command 'qqqqqqqq': there are "
+            continue
+        if len(words) > len(path):
+            yield words[:-1], "Missing argument"
+        if not any(isinstance(p, click.Argument) and not p.required for p in command.params):
+            yield [*words, "extra"], "unexpected extra argument (extra)"
+        for param in command.params:
+            if isinstance(param, click.Option):
+                yield from bad_values(words, param)
+            elif isinstance(param.type, click.Choice):
+                yield [*path, "qqqqqqqq"], "'qqqqqqqq' is not one of "
+
+
+def bad_values(words: list[str], option: click.Option) -> Iterator[tuple[list[str], str]]:
+    name = max(option.opts, key=len)
+    if name.startswith("--"):
+        yield [*words, name[:-1] + "q"], f"No such option {name[:-1]}q: did you mean {name[:-1]}"
+    if option.is_flag:
+        yield [*words, f"{name}=1"], f"'{name}' does not take a value"
+        return
+    yield [*words, name], f"'{name}' requires an argument"
+    if isinstance(option.type, click.Choice):
+        yield [*words, name, "qqqqqqqq"], "'qqqqqqqq' is not one of "
+    if name == "--rank":
+        yield [*words, name, "-1"], "--rank -1: expected a whole number from 0"
+        yield [*words, name, "x"], "--rank x: expected a whole number from 0"
+        yield [*words, name, "٣"], "--rank ٣: expected a whole number from 0"
+        yield [*words, name, "9" * 5000], "expected a whole number from 0"
+
+
+CASES = list(bad_inputs())
+
+
+def et(*arguments: str) -> Result:
+    return CliRunner().invoke(_group, arguments, prog_name="et")
+
+
+@pytest.mark.parametrize(("arguments", "text"), CASES, ids=[" ".join(c)[:80] for c, _ in CASES])
+def test_a_wrong_command_line_is_one_line_that_names_the_help(
+    arguments: list[str], text: str
+) -> None:
+    result = et(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert text in result.stderr
+    if not result.stderr.startswith("Error: --rank"):
+        path = [word for word, _ in zip(arguments, range(2), strict=False) if word.islower()]
+        known = [path for path, _ in commands()]
+        while tuple(path) not in known:
+            path.pop()
+        assert result.stderr.endswith(f"({' '.join(['et', *path])} --help shows how)\n")
+
+
+def test_the_table_of_bad_inputs_meets_every_command() -> None:
+    assert len(CASES) > 100
+    for path, _ in commands():
+        assert any(case[: len(path)] == list(path) for case, _ in CASES), path
+
+
+@pytest.mark.parametrize("path", [[], ["artifact"]])
+def test_a_group_without_a_command_shows_its_help(path: list[str]) -> None:
+    result = et(*path)
+    assert result.exit_code == 0
+    assert result.stdout == et(*path, "--help").stdout
+    assert "Commands:" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "command"),
+    [
+        (["histroy"], "No such command 'histroy': did you mean history?", "et"),
+        (["history"], "Missing argument 'RUN'.", "et history"),
+        (
+            ["trace", "x", "--sumary"],
+            "No such option --sumary: did you mean --summary?",
+            "et trace",
+        ),
+        (["artifact", "lst"], "No such command 'lst': did you mean list?", "et artifact"),
+        (["ls", "a", "c\x1b[31m"], "Got unexpected extra argument (c\\x1b[31m)", "et ls"),
+    ],
+)
+def test_the_program_itself_says_the_line_and_ends_with_2(
+    arguments: list[str], message: str, command: str
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "expr_tracker", *arguments],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    line = f"Error: {message} ({command} --help shows how)\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", line)
+
+
+def test_every_command_of_the_table_exists() -> None:
+    assert {path[0] for path, _ in commands() if path} == set(COMMANDS)
