@@ -7,7 +7,6 @@ from the disk under that same condition. Elsewhere an upload goes through our se
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import tempfile
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ from mapi.objects.store import (
     UploadTerms,
     no_such_object,
 )
+from mapi.objects.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
@@ -98,13 +98,13 @@ class CloudStore(ObjectStore):
         # The hash is known at the end and must be right before the object can be seen.
         with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as spool:
             async for chunk in measured.chunks():
-                await asyncio.to_thread(spool.write, chunk)
+                await in_thread(spool.write, chunk)
             stored = measured.stored(key)
             spool.seek(0)
             if self._signing is not None and stored.size_bytes > _SPOOL_BYTES:
-                await asyncio.to_thread(_put_large, self._signing, stored, spool)
+                await in_thread(_put_large, self._signing, stored, spool)
             else:
-                whole = await asyncio.to_thread(spool.read)
+                whole = await in_thread(spool.read)
                 await _told(key, obstore.put_async(self._bucket, key, whole, mode="create"))
         return stored
 

@@ -8,12 +8,13 @@ put there.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
+import io
 import os
 import secrets
 import stat
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -32,6 +33,7 @@ from mapi.objects.store import (
     UploadTerms,
     no_such_object,
 )
+from mapi.objects.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -43,6 +45,8 @@ __all__ = ["LocalStore"]
 
 #: No key begins with a dot, so this folder is nobody's.
 _ASIDE: Final = ".partial"
+#: Nobody writes one object for as long: what is older is left over.
+_ASIDE_SECONDS_MAX: Final = 86_400
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Not blocking: a pipe that somebody put there would stop the server.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -65,7 +69,13 @@ class LocalStore(ObjectStore):
     def __init__(self, directory: Path, *, permits: UploadPermits) -> None:
         self._directory = directory
         self._permits = permits
-        (directory / _ASIDE).mkdir(mode=0o700, parents=True, exist_ok=True)
+        aside = directory / _ASIDE
+        aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # What a server that was killed left behind.
+        for path in aside.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > _ASIDE_SECONDS_MAX:
+                    path.unlink()
 
     async def put(
         self, key: str, content: Content, *, expected: Expectation | None = None
@@ -83,9 +93,9 @@ class LocalStore(ObjectStore):
                 async for chunk in measured.chunks():
                     await _told(key, _write_all, file, chunk)
                 stored = measured.stored(key)
-                await _told(key, os.fsync, file)
+                await _told(key, os.fsync, file.fileno())
             finally:
-                os.close(file)
+                file.close()
             await _told(key, self._link, aside, key)
         finally:
             aside.unlink(missing_ok=True)
@@ -100,13 +110,14 @@ class LocalStore(ObjectStore):
         file = await _told(key, self._open, checked_key(key))
         try:
             while start < stop:
-                chunk = await _told(key, os.pread, file, min(CHUNK_BYTES, stop - start), start)
+                size = min(CHUNK_BYTES, stop - start)
+                chunk = await _told(key, os.pread, file.fileno(), size, start)
                 if not chunk:
                     raise UnavailableError(f"The object {key} ends early: its file was cut off.")
                 start += len(chunk)
                 yield chunk
         finally:
-            os.close(file)
+            file.close()
 
     async def delete(self, key: str) -> bool:
         """Delete an object; see `ObjectStore.delete`."""
@@ -145,19 +156,19 @@ class LocalStore(ObjectStore):
         return True
 
     def _look(self, key: str) -> ObjectHead:
-        file = self._open(key)
-        try:
-            return _head(key, os.fstat(file))
-        finally:
-            os.close(file)
+        with self._open(key) as file:
+            return _head(key, os.fstat(file.fileno()))
 
-    def _open(self, key: str) -> int:
+    def _open(self, key: str) -> io.FileIO:
         with self._folder_of(key) as (folder, name):
-            file = os.open(name, _FILE, dir_fd=folder)
-        if stat.S_ISREG(os.fstat(file).st_mode):
-            return file
-        os.close(file)
-        raise FileNotFoundError(errno.ENOENT, "no file", key)
+            number = os.open(name, _FILE, dir_fd=folder)
+        try:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise FileNotFoundError(errno.ENOENT, "no file", key)
+            return io.FileIO(number, "rb")
+        except OSError:
+            os.close(number)
+            raise
 
     def _link(self, aside: Path, key: str) -> None:
         for tries_left in reversed(range(_LINK_TRIES)):
@@ -242,20 +253,22 @@ def _head(key: str, found: os.stat_result) -> ObjectHead:
     return ObjectHead(key, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
 
-def _open_new(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode=0o600)
+def _open_new(path: Path) -> io.FileIO:
+    """Make a file for the server's own eyes; an object, so that nobody can forget to close it."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return io.FileIO(os.open(path, flags, mode=0o600), "wb")
 
 
-def _write_all(file: int, chunk: bytes) -> None:
+def _write_all(file: io.FileIO, chunk: bytes) -> None:
     rest = memoryview(chunk)
     while rest:
-        rest = rest[os.write(file, rest) :]
+        rest = rest[os.write(file.fileno(), rest) :]
 
 
 async def _told(key: str, work: Callable[..., _Result], *arguments: object) -> _Result:
     """Do file work off the event loop, and tell the operating system's errors as ours."""
     try:
-        return await asyncio.to_thread(work, *arguments)
+        return await in_thread(work, *arguments)
     except OSError as error:
         if error.errno in _NOT_OURS:
             raise no_such_object(key) from None

@@ -19,7 +19,7 @@ __all__ = [
     "CurvePoint",
     "MetricsBody",
     "PointRow",
-    "Sequence64",
+    "SequenceNumber",
     "SeriesColumns",
     "SeriesPage",
     "SeriesSummary",
@@ -35,7 +35,7 @@ POINTS_MAX = 50_000
 _INT64_MAX = 2**63 - 1
 
 Step: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
-Sequence64: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
+SequenceNumber: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
 #: Who sends: what it sent before under a sequence number is not taken twice.
 Writer: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
 #: As long as the value of a label, which it becomes.
@@ -111,7 +111,7 @@ class MetricsBody(Request, kw_only=True):
     ] = None
     writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
     seq: Annotated[
-        Sequence64 | None,
+        SequenceNumber | None,
         Meta(description="Rises with each batch of the writer; lower ones are not taken again."),
     ] = None
 

@@ -7,7 +7,7 @@ from msgspec import Meta, field
 
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import LogLevel, Source
-from mapi.wire.metrics import Sequence64, Step, StreamName, Writer
+from mapi.wire.metrics import SequenceNumber, Step, StreamName, Writer
 
 __all__ = [
     "DOCUMENT_BYTES_MAX",
@@ -99,7 +99,7 @@ class LogAppend(Request, kw_only=True):
     rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
     writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
     seq: Annotated[
-        Sequence64 | None, Meta(description="Of the first line; the others follow it.")
+        SequenceNumber | None, Meta(description="Of the first line; the others follow it.")
     ] = None
 
 
@@ -126,8 +126,8 @@ class SpanRow(Request, kw_only=True):
     """One span that ended."""
 
     name: Annotated[str, Meta(min_length=1, max_length=500, description="Its path: `fwd/attn`.")]
-    start_ns: Annotated[Sequence64, Meta(description="Nanoseconds since 1970 UTC.")]
-    duration_ns: Annotated[Sequence64, Meta(description="How long it took.")]
+    start_ns: Annotated[SequenceNumber, Meta(description="Nanoseconds since 1970 UTC.")]
+    duration_ns: Annotated[SequenceNumber, Meta(description="How long it took.")]
     depth: Annotated[int, Meta(ge=0, le=2**31 - 1, description="How many it lies in.")] = 0
     track: Annotated[
         int, Meta(ge=-(2**63), le=2**63 - 1, description="The thread or task it ran in.")
@@ -144,7 +144,7 @@ class SpanAppend(Request, kw_only=True):
     rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
     writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
     seq: Annotated[
-        Sequence64 | None, Meta(description="Of the first span; the others follow it.")
+        SequenceNumber | None, Meta(description="Of the first span; the others follow it.")
     ] = None
 
 
