@@ -149,3 +149,15 @@ def test_who_wrote_is_no_part_of_the_name(name: str, stream: str, rank: int) -> 
 def test_a_meter_is_what_the_tracker_measures_of_spans() -> None:
     assert all(check_key(meter) is None for meter in SPAN_METERS)
     assert {"time_ms", "count"} <= SPAN_METERS
+
+
+def test_of_a_shortened_name_its_beginning_and_hash_are_given() -> None:
+    key, labels = series_from_name("Loss " * 100)
+    assert name_from_series(key, labels) == labels[0][1]
+    assert labels[0][1].startswith("Loss Loss ")
+
+
+def test_an_escape_is_never_cut_in_two() -> None:
+    for length in range(118, 124):
+        value = series_from_name("X" * length + "é" * 100)[1][0][1]
+        assert "%" not in value.partition("~")[0][-2:]

@@ -247,3 +247,11 @@ def test_no_json_breaks_the_decoder(value: Any, shape: str) -> None:
         decoded({shape: value})
     except InvalidError as error:
         assert all(fault.message for fault in error.faults)  # noqa: PT017
+
+
+def test_the_first_twenty_wrong_times_are_told() -> None:
+    with pytest.raises(InvalidError) as error:
+        decoded(columns(values=[1] * 30, times=[1_796_000_000] * 30))
+    assert [fault.pointer for fault in error.value.faults] == [
+        f"/series/0/times/{at}" for at in range(20)
+    ]
