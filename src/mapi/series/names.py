@@ -14,6 +14,7 @@ __all__ = [
     "KEY_LENGTH_MAX",
     "LABELS_MAX",
     "LABEL_VALUE_LENGTH_MAX",
+    "LOG_MESSAGE_BYTES_MAX",
     "NAME_LENGTH_MAX",
     "NOTE_LENGTH_MAX",
     "PARAM_BYTES_MAX",
@@ -26,26 +27,36 @@ __all__ = [
     "check_key",
     "check_label_count",
     "check_labels",
+    "check_log_message",
     "check_name",
     "check_note",
     "check_param",
+    "check_stream",
     "check_tag",
     "labels_hash",
+    "nearest_key",
     "series_text",
 ]
 
 #: One key and one set of labels make a series; sorted by name.
 Labels = tuple[tuple[str, str], ...]
 
+#: Keys and labels are columns of tables and legends of charts: short enough to be read there.
 KEY_LENGTH_MAX: Final = 64
+#: More labels than this describe a run, not a series: they are params or tags.
 LABELS_MAX: Final = 8
 LABEL_VALUE_LENGTH_MAX: Final = 200
+#: One line of a table.
 NAME_LENGTH_MAX: Final = 200
+#: A page or ten of text; longer documents belong beside the run.
 NOTE_LENGTH_MAX: Final = 20_000
+#: What trackers in use allow, so that their runs can be taken over whole.
 PARAM_KEY_LENGTH_MAX: Final = 250
 PARAM_BYTES_MAX: Final = 65_536
 TAG_KEY_LENGTH_MAX: Final = 250
 TAG_LENGTH_MAX: Final = 5_000
+#: A traceback fits; a dump does not.
+LOG_MESSAGE_BYTES_MAX: Final = 16_384
 #: Written by the platform's own clients for what a name was before; they are not counted.
 RESERVED_LABELS: Final = frozenset({"scope", "span", "raw", "stream", "rank", "summary"})
 
@@ -62,9 +73,21 @@ def check_key(key: object) -> str | None:
     if _KEY.fullmatch(key):
         return None
     return (
-        f"{_shown(key)} is no key: 1 to {KEY_LENGTH_MAX} of a-z, 0-9 and _, the first a letter "
-        "(what qualifies it goes into labels: loss with split=val)"
+        f"{_shown(key)} is no key: 1 to {KEY_LENGTH_MAX} of a-z, 0-9 and _, the first a letter; "
+        f"the nearest is {nearest_key(key)} (what qualifies it goes into labels: loss with "
+        "split=val)"
     )
+
+
+def nearest_key(name: str) -> str:
+    """Return the key that is most like a name."""
+    # Longer than a key ever is, but a megabyte of text is not worked through for a message.
+    key = re.sub(r"[^a-z0-9]+", "_", name[: 4 * KEY_LENGTH_MAX].lower()).strip("_")
+    if not key:
+        return "metric"
+    if not "a" <= key[0] <= "z":
+        key = f"m_{key}"
+    return key[:KEY_LENGTH_MAX].rstrip("_")
 
 
 def check_labels(labels: object, *, reserved: bool = False) -> str | None:
@@ -101,12 +124,22 @@ def _check_label(name: object, value: object, *, reserved: bool) -> str | None:
         return f"the label {name} is written by the platform only; take another name"
     if not isinstance(value, str):
         return f"the value of the label {name} is a text, not {_shown(value)}"
-    # A foreign name is kept whole in `raw`, percent-encoded.
-    longest = LABEL_VALUE_LENGTH_MAX
-    if not 1 <= len(value) <= longest:
-        return f"the value of the label {name} has {len(value)} characters: 1 to {longest}"
+    return _check_label_value(f"the value of the label {name}", value)
+
+
+def check_stream(stream: object) -> str | None:
+    """Return what is wrong with the name of a stream, or ``None``; it becomes a label."""
+    if not isinstance(stream, str):
+        return f"the name of a stream is a text, not {_shown(stream)}"
+    # The default stream is called nothing and gets no label.
+    return _check_label_value("the name of the stream", stream) if stream else None
+
+
+def _check_label_value(what: str, value: str) -> str | None:
+    if not 1 <= len(value) <= LABEL_VALUE_LENGTH_MAX:
+        return f"{what} has {len(value)} characters: 1 to {LABEL_VALUE_LENGTH_MAX}"
     if _CONTROL.search(value):
-        return f"the value of the label {name} has control characters: {_shown(value)}"
+        return f"{what} has control characters: {_shown(value)}"
     return None
 
 
@@ -167,6 +200,16 @@ def check_tag(key: object, text: object, *, platform: bool = False) -> str | Non
     if key.startswith("mapi.") and not platform:
         return f"{_shown(key)}: keys that begin with mapi. are written by the platform only"
     return _check_text("the value of a tag", text, low=0, high=TAG_LENGTH_MAX)
+
+
+def check_log_message(message: object) -> str | None:
+    """Return what is wrong with the message of a log line, or ``None``."""
+    if not isinstance(message, str):
+        return f"a message is a text, not {_shown(message)}"
+    size = len(message.encode(errors="surrogatepass"))
+    if size > LOG_MESSAGE_BYTES_MAX:
+        return f"the message has {size} bytes of UTF-8: at most {LOG_MESSAGE_BYTES_MAX}"
+    return _check_storable("the message", message)
 
 
 def check_name(name: object) -> str | None:

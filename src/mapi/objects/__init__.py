@@ -1,0 +1,5 @@
+"""The one door to the object store: bytes under keys, written once, never changed.
+
+The embedded store is a directory (`local`), the one in production a bucket (`cloud`). Nobody else
+opens a path or a bucket, and no key passes that `keys` has not read.
+"""
