@@ -7,37 +7,19 @@ scopes allow. A role holds in one project or in all of the tenant.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from mapi.database.door import Reach
 from mapi.errors import ForbiddenError, NotFoundError
+from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ALL_PROJECTS", "ROLE_SCOPES", "Principal", "Role", "Scope"]
+__all__ = ["ALL_PROJECTS", "ROLE_SCOPES", "Principal"]
 
 #: What stands for every project of the tenant among the projects of a role.
 ALL_PROJECTS: Final = 0
-
-
-class Scope(StrEnum):
-    """What a token was made for."""
-
-    READ = "runs:read"
-    WRITE = "runs:write"
-    EXECUTE = "runs:execute"
-    """The routes of a runner's host, and nothing else."""
-    ADMIN = "admin"
-
-
-class Role(StrEnum):
-    """What a member is in a project."""
-
-    VIEWER = "viewer"
-    RUNNER = "runner"
-    ADMIN = "admin"
 
 
 ROLE_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = {

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from mapi.access.rights import ALL_PROJECTS, Principal, Role, Scope
+from mapi.access.rights import ALL_PROJECTS, Principal
 from mapi.database.queries import query
 from mapi.errors import AuthenticationError
+from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,19 +1,19 @@
 -- name: find_project
-select id, limits from projects where tenant_id = mapi.current_tenant() and name = %(name)s
+select id from projects where tenant_id = mapi.current_tenant() and name = %(name)s
 
 -- name: insert_project
 insert into projects (tenant_id, name) values (mapi.current_tenant(), %(name)s)
 on conflict (tenant_id, name) do nothing
 returning id
 
--- name: insert_run
+-- name: insert
 insert into runs (
-    tenant_id, id, project_id, kind, status, name, note, experiment_id, user_name, external_id,
-    started, heartbeat
+    tenant_id, id, project_id, kind, status, name, note, parent_id, experiment_id, user_name,
+    external_id, started, heartbeat
 )
 values (
     mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
-    %(experiment)s, %(user)s, %(external_id)s, now(), now()
+    %(parent)s, %(experiment)s, %(user)s, %(external_id)s, coalesce(%(started)s, now()), now()
 )
 on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
 returning id
@@ -25,13 +25,49 @@ where
     and project_id = %(project)s
     and external_id = %(external_id)s
 
--- name: get_run
+-- name: get
 select
-    run.id, project.name, run.project_id, run.kind, run.status, run.name, run.note, run.reason,
-    run.parent_id, run.experiment_id, run.user_name, run.external_id, run.created, run.started,
-    run.finished, run.heartbeat, run.trashed, run.version, run.change_seq, run.point_count,
-    run.series_count, run.log_count, run.media_count, run.dropped
+    run.id, project.name as project, run.project_id, run.kind, run.status, run.name, run.note,
+    run.reason, run.parent_id, run.experiment_id, run.user_name, run.external_id, run.created,
+    run.started, run.finished, run.trashed, run.spec, run.dropped, run.version,
+    extract(epoch from coalesce(run.finished, now()) - run.started)::float8 as duration_seconds,
+    (
+        select coalesce(max(attempt), 1) from run_attempts as attempt
+        where attempt.tenant_id = run.tenant_id and attempt.run_id = run.id
+    ) as attempts
 from runs as run
 join projects as project
     on project.tenant_id = run.tenant_id and project.id = run.project_id
 where run.tenant_id = mapi.current_tenant() and run.id = %(id)s
+
+-- name: project_of
+select project_id from runs where tenant_id = mapi.current_tenant() and id = %(id)s
+
+-- name: find_params
+select key, text from run_params
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and key = any (%(keys)s)
+
+-- name: insert_params
+insert into run_params (tenant_id, run_id, key, project_id, text, number, source, change_seq)
+select
+    mapi.current_tenant(), %(run)s, given.key, %(project)s, given.text, given.number, %(source)s,
+    %(change_seq)s
+from unnest(%(keys)s::text[], %(texts)s::text[], %(numbers)s::float8[])
+    as given (key, text, number)
+order by given.key
+
+-- name: upsert_tags
+insert into run_tags as known (tenant_id, run_id, key, project_id, text, source, change_seq)
+select
+    mapi.current_tenant(), %(run)s, given.key, %(project)s, given.text, %(source)s, %(change_seq)s
+from unnest(%(keys)s::text[], %(texts)s::text[]) as given (key, text)
+order by given.key
+on conflict (tenant_id, run_id, key) do update
+    set
+        text = excluded.text, source = excluded.source, time = now(),
+        change_seq = excluded.change_seq
+    where known.text <> excluded.text
+
+-- name: bump
+update runs set change_seq = %(change_seq)s
+where tenant_id = mapi.current_tenant() and id = %(run)s

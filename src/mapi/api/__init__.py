@@ -1,0 +1,1 @@
+"""HTTP: authenticate, parse, call a room, answer."""

@@ -1,0 +1,63 @@
+"""The application: every route, and what stands before all of them."""
+
+from __future__ import annotations
+
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.enums import ScopeType
+from litestar.middleware import DefineMiddleware
+from litestar.openapi import OpenAPIConfig
+
+from mapi.api import health, metrics, runs
+from mapi.api.authentication import TokenAuthentication
+from mapi.api.problems import exception_handlers
+from mapi.api.rights import check_declared, require_scope
+from mapi.wire.decoding import BATCH_BYTES_MAX
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+    from mapi.database.door import Database
+
+__all__ = ["build_app"]
+
+_ROUTES = (health.alive, health.ready, runs.create, runs.read, metrics.write, metrics.points)
+
+
+def build_app(database: Database, *, version: str) -> Litestar:
+    """Return the application over an opened database.
+
+    Args:
+        database: the door; the application neither opens nor closes it.
+        version: of the program, for the description of the interface.
+
+    Raises:
+        RuntimeError: a route declares no right.
+    """
+    app = Litestar(
+        route_handlers=list(_ROUTES),
+        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        middleware=[_name_requests, DefineMiddleware(TokenAuthentication, database=database)],
+        guards=[require_scope],
+        exception_handlers=exception_handlers(),
+        request_max_body_size=BATCH_BYTES_MAX,
+        openapi_config=OpenAPIConfig(
+            title="mapi", version=version, path="/v1", create_examples=False
+        ),
+    )
+    check_declared(app)
+    return app
+
+
+def _name_requests(app: ASGIApp) -> ASGIApp:
+    """Give each request an id, which its answer and the server's log carry."""
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == ScopeType.HTTP:
+            scope.setdefault("state", {})["request_id"] = f"req_{token_hex(8)}"
+        await app(scope, receive, send)
+
+    return named

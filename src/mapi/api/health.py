@@ -1,0 +1,32 @@
+"""Whether the process lives, and whether it can serve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from litestar import Response, get
+
+from mapi.api.authentication import PUBLIC
+from mapi.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from mapi.database.door import Database
+
+__all__ = ["alive", "ready"]
+
+
+@get("/healthz", opt={PUBLIC: True}, summary="Is the process alive?")
+async def alive() -> dict[str, str]:
+    """Answer, which is all that is asked."""
+    return {"status": "alive"}
+
+
+@get("/readyz", opt={PUBLIC: True}, summary="Can it serve?")
+async def ready(database: Database) -> Response[dict[str, Any]]:
+    """Ask the database for an answer."""
+    try:
+        async with database.outside() as connection:
+            await connection.execute("select 1")
+    except UnavailableError:
+        return Response({"database": "failed"}, status_code=503)
+    return Response({"database": "ready"})

@@ -1,0 +1,108 @@
+"""``/v1/runs/{id}/metrics``: points in, curves out."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from litestar import Request, get, post
+from litestar.params import Parameter
+
+from mapi.access.identifiers import RUN, uuid_from_text
+from mapi.api.bodies import read_body
+from mapi.api.rights import RIGHT
+from mapi.errors import Fault, InvalidError
+from mapi.series.identity import identify
+from mapi.series.names import canonical_labels, check_key, check_labels
+from mapi.tracking.batch import PointBatch, Series
+from mapi.tracking.curves import find_parts, read_points
+from mapi.tracking.ingest import write_points
+from mapi.tracking.runs import project_of
+from mapi.wire.decoding import BATCH_BYTES_MAX
+from mapi.wire.enums import Scope
+from mapi.wire.metric_columns import SCALAR_STEP, decode_metrics
+from mapi.wire.metrics import BatchAnswer, Curve, CurvePoint
+from mapi.wire.values import values_to_wire
+
+if TYPE_CHECKING:
+    from mapi.access.rights import Principal
+    from mapi.database.door import Connection, Database
+
+__all__ = ["points", "write"]
+
+_STEP_STOP = 2**63 - 1
+_POINTS_MAX = 10_000
+_LABEL = "label."
+
+
+@post(
+    "/v1/runs/{run:str}/metrics", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Log points"
+)
+async def write(
+    request: Request[Principal, Any, Any], database: Database, run: str
+) -> BatchAnswer:
+    """Write points, as rows or as columns; what is sent again changes nothing and is counted."""
+    body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
+    columns = decode_metrics(body, now_us=time.time_ns() // 1_000)
+    found = identify(columns)
+    batch = PointBatch(
+        [Series(key, labels) for key, labels in found.series],
+        found.index,
+        columns.steps,
+        columns.times_us,
+        columns.values,
+    )
+    run_id = uuid_from_text(RUN, run)
+
+    async def work(connection: Connection) -> BatchAnswer:
+        request.user.require(Scope.WRITE, await project_of(connection, run_id))
+        counts = await write_points(connection, run_id, batch, attempt=columns.attempt or 1)
+        return BatchAnswer(
+            accepted=counts.accepted, duplicates=counts.duplicates, conflicts=counts.conflicts
+        )
+
+    return await database.run(request.user.reach, work)
+
+
+@get("/v1/runs/{run:str}/metrics/points", opt={RIGHT: Scope.READ}, summary="Read a curve")
+async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
+    request: Request[Principal, Any, Any],
+    database: Database,
+    run: str,
+    key: str,
+    start: Annotated[int, Parameter(query="from", ge=SCALAR_STEP)] = SCALAR_STEP,
+    stop: Annotated[int | None, Parameter(query="to", ge=0)] = None,
+    attempt: Annotated[int | None, Parameter(ge=1)] = None,
+    limit: Annotated[int, Parameter(ge=1, le=_POINTS_MAX)] = _POINTS_MAX,
+) -> Curve:
+    """Return the points of one series, exactly as logged, by step."""
+    labels = {
+        name.removeprefix(_LABEL): value
+        for name, value in request.query_params.items()
+        if name.startswith(_LABEL)
+    }
+    for pointer, wrong in (
+        ("/query/key", check_key(key)),
+        ("/query/label", check_labels(labels, reserved=True)),
+    ):
+        if wrong is not None:
+            raise InvalidError(Fault(pointer, wrong))
+    series = Series(key, canonical_labels(labels))
+    async with database.transaction(request.user.reach) as connection:
+        run_id = uuid_from_text(RUN, run)
+        await project_of(connection, run_id)
+        parts = await find_parts(connection, run_id, series, attempt=attempt)
+        found = await read_points(
+            connection, parts, start=start, stop=_STEP_STOP if stop is None else stop, limit=limit
+        )
+    values = values_to_wire([one.value for one in found])
+    return Curve(
+        key=key,
+        labels=labels,
+        attempt=attempt,
+        points_total=len(found),
+        points=[
+            CurvePoint(None if one.step == SCALAR_STEP else one.step, one.time_us, value)
+            for one, value in zip(found, values, strict=True)
+        ],
+    )

@@ -1,0 +1,159 @@
+"""From an exception to the answer of RFC 9457: the one table of statuses and codes."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from litestar import Response
+from litestar.exceptions import HTTPException
+
+from mapi import errors
+from mapi.wire.decoding import FAULTS_MAX
+from mapi.wire.enums import ProblemCode
+from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem, ProblemFault
+
+if TYPE_CHECKING:
+    from litestar import Request
+
+__all__ = ["answer_to", "exception_handlers"]
+
+_logger: Final = logging.getLogger("mapi.api")
+#: Where the codes are explained.
+_PAGES: Final = "https://expr-tracker.readthedocs.io/problems/"
+_RETRY_SECONDS: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    status: int
+    code: ProblemCode
+    title: str
+
+
+_KINDS: Final[dict[type[Exception], _Kind]] = {
+    errors.AuthenticationError: _Kind(401, ProblemCode.UNAUTHENTICATED, "Who is asking?"),
+    errors.ForbiddenError: _Kind(403, ProblemCode.FORBIDDEN, "There is no right to this"),
+    errors.NotFoundError: _Kind(404, ProblemCode.NOT_FOUND, "There is no such thing"),
+    errors.ParamConflictError: _Kind(
+        409, ProblemCode.PARAM_CONFLICT, "A param has another value already"
+    ),
+    errors.NameTakenError: _Kind(409, ProblemCode.NAME_TAKEN, "The name is taken"),
+    errors.PreconditionError: _Kind(
+        412, ProblemCode.PRECONDITION_FAILED, "It has changed since it was read"
+    ),
+    errors.StateError: _Kind(409, ProblemCode.STATE_CONFLICT, "Its state does not allow this"),
+    errors.QuotaError: _Kind(429, ProblemCode.QUOTA_EXCEEDED, "A budget is spent"),
+    errors.UnavailableError: _Kind(503, ProblemCode.UNAVAILABLE, "Not now"),
+    errors.InvalidError: _Kind(422, ProblemCode.SCHEMA_INVALID, "The request is not correct"),
+}
+#: Faults that are not of a field, but of the whole body.
+_BODY_KINDS: Final = {
+    ProblemCode.BODY_UNREADABLE: _Kind(400, ProblemCode.BODY_UNREADABLE, "This is no JSON"),
+    ProblemCode.PAYLOAD_TOO_LARGE: _Kind(413, ProblemCode.PAYLOAD_TOO_LARGE, "This is too large"),
+    ProblemCode.UNSUPPORTED_MEDIA_TYPE: _Kind(
+        415, ProblemCode.UNSUPPORTED_MEDIA_TYPE, "This kind of content is not read here"
+    ),
+    ProblemCode.IDEMPOTENCY_MISMATCH: _Kind(
+        422, ProblemCode.IDEMPOTENCY_MISMATCH, "The key was used for another request"
+    ),
+}
+_FRAMEWORK_CODES: Final = {
+    400: ProblemCode.SCHEMA_INVALID,
+    401: ProblemCode.UNAUTHENTICATED,
+    403: ProblemCode.FORBIDDEN,
+    404: ProblemCode.NOT_FOUND,
+    405: ProblemCode.METHOD_NOT_ALLOWED,
+    413: ProblemCode.PAYLOAD_TOO_LARGE,
+    415: ProblemCode.UNSUPPORTED_MEDIA_TYPE,
+    429: ProblemCode.RATE_LIMITED,
+}
+_encoder: Final = msgspec.json.Encoder()
+
+
+def answer_to(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Return the answer to a request that raised ``error``."""
+    request_id = request.scope.get("state", {}).get("request_id", "")
+    problem, headers = _problem_of(error)
+    problem.request_id = request_id
+    if problem.status >= 500 and problem.code is ProblemCode.INTERNAL:
+        _logger.error("request %s failed", request_id, exc_info=error)
+    return Response(
+        _encoder.encode(problem),
+        status_code=problem.status,
+        media_type=PROBLEM_MEDIA_TYPE,
+        headers=headers,
+    )
+
+
+def exception_handlers() -> dict[type[Exception] | int, Any]:
+    """Return what the application does with each exception."""
+    return {Exception: answer_to, HTTPException: answer_to}
+
+
+def _problem_of(error: Exception) -> tuple[Problem, dict[str, str]]:
+    if isinstance(error, HTTPException):
+        return _framework_problem(error)
+    kind = _kind_of(error)
+    if kind is None:
+        return _problem(
+            _Kind(500, ProblemCode.INTERNAL, "This is a defect of the server"),
+            "The server failed; its log has the details under this request id.",
+        ), {}
+    problem = _problem(kind, str(error))
+    headers: dict[str, str] = {}
+    if isinstance(error, (errors.InvalidError, errors.StateError)):
+        problem.errors = [_fault(one) for one in error.faults[:FAULTS_MAX]]
+    if isinstance(error, errors.QuotaError):
+        for name, value in error.counts.items():
+            setattr(problem, name, value)
+    if isinstance(error, errors.UnavailableError):
+        problem.retryable = True
+        headers["Retry-After"] = str(_RETRY_SECONDS)
+    if isinstance(error, errors.AuthenticationError):
+        headers["WWW-Authenticate"] = "Bearer"
+    return problem, headers
+
+
+def _kind_of(error: Exception) -> _Kind | None:
+    if isinstance(error, errors.InvalidError):
+        code = error.faults[0].code
+        if code in _BODY_KINDS:
+            return _BODY_KINDS[ProblemCode(code)]
+    for base in type(error).__mro__:
+        if base in _KINDS:
+            return _KINDS[base]
+    return None
+
+
+def _framework_problem(error: HTTPException) -> tuple[Problem, dict[str, str]]:
+    code = _FRAMEWORK_CODES.get(error.status_code, ProblemCode.SCHEMA_INVALID)
+    # What the framework finds wrong with a query or a body is a fault of the schema.
+    status = 422 if code is ProblemCode.SCHEMA_INVALID else error.status_code
+    if error.status_code >= 500:
+        status, code = error.status_code, ProblemCode.INTERNAL
+    title = code.value.replace("_", " ").capitalize()
+    return _problem(_Kind(status, code, title), error.detail), dict(error.headers or {})
+
+
+def _problem(kind: _Kind, detail: str) -> Problem:
+    return Problem(
+        type=_PAGES + kind.code.value.lower().replace("_", "-"),
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        code=kind.code,
+    )
+
+
+def _fault(fault: errors.Fault) -> ProblemFault:
+    return ProblemFault(
+        pointer=fault.pointer,
+        message=fault.message,
+        code=fault.code,
+        offset=fault.offset,
+        length=fault.length,
+        expected=list(fault.expected),
+    )

@@ -1,0 +1,117 @@
+"""Starts everything that the settings ask for, and stops it in reverse."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from mapi.access.tokens import new_token
+from mapi.database.embedded.binaries import find_binaries, find_identity
+from mapi.database.embedded.home import Home
+from mapi.database.embedded.server import EmbeddedServer
+from mapi.database.migrate import ensure_tenant, migrate
+from mapi.errors import SettingError
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from mapi.config import Settings
+
+__all__ = ["Foundation", "lay_foundation"]
+
+LOGIN = "mapi"
+LOCAL_TENANT = "local"
+LOCAL_PROJECT = "default"
+#: One's own machine has no need of the limits that protect a shared one (they can be set).
+_LOCAL_LIMITS = json.dumps(
+    dict.fromkeys(("points", "points_per_series", "series", "log_lines", "log_bytes"), "unlimited")
+)
+
+
+class Foundation:
+    """What the application stands on.
+
+    Attributes:
+        database_url: connects as the role without power.
+        token: an admin's of the local tenant; ``None`` where others manage tenants.
+    """
+
+    def __init__(self, database_url: str, token: str | None) -> None:
+        self.database_url = database_url
+        self.token = token
+
+
+def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
+    """Start the database if it is ours, and bring it to this version.
+
+    Call it from the main thread: the embedded server ends with the thread that started it.
+
+    Args:
+        settings: what the operator decides.
+        undo: gets what is to be undone when the platform stops.
+
+    Raises:
+        DatabaseError: the database cannot be started, reached or migrated.
+        SettingError: settings do not fit each other.
+    """
+    if settings.database_url is not None:
+        return _external(settings)
+    home = Home(settings.home, allow_network=settings.allow_network_home)
+    home.enter()
+    undo.callback(home.leave)
+    server = EmbeddedServer(
+        settings.home / "postgres",
+        find_binaries(settings.postgres_bin),
+        find_identity(settings.postgres_uid),
+    )
+    undo.callback(server.stop)
+    server.start()
+    password = _kept(settings.home / "database-password", lambda: secrets.token_urlsafe(32))
+    migrate(server.superuser_url(), login=LOGIN, password=password)
+    url = server.url(LOGIN, password, "postgres")
+    return Foundation(url, _local_token(settings.home, server.superuser_url()))
+
+
+def _external(settings: Settings) -> Foundation:
+    assert settings.database_url is not None
+    if settings.database_admin_url is not None:
+        parts = psycopg.conninfo.conninfo_to_dict(settings.database_url)
+        login = parts.get("user")
+        if not login:
+            raise SettingError("MAPI_DATABASE_URL names no user; the server connects as one.")
+        migrate(settings.database_admin_url, login=str(login), password=parts.get("password"))  # type: ignore[arg-type]
+    return Foundation(settings.database_url, None)
+
+
+def _local_token(home: Path, superuser_url: str) -> str:
+    """Return the token of this machine's admin, made with its tenant on the first start."""
+    path = home / "token"
+    if path.exists():
+        return path.read_text(encoding="ascii").strip()
+    tenant_id = ensure_tenant(superuser_url, LOCAL_TENANT, _LOCAL_LIMITS)
+    token = new_token()
+    with psycopg.connect(superuser_url) as connection:
+        connection.execute(
+            "insert into mapi.projects (tenant_id, name) values (%s, %s) on conflict do nothing",
+            [tenant_id, LOCAL_PROJECT],
+        )
+        connection.execute(
+            "insert into mapi.tokens (tenant_id, id, secret_hash, name, scopes)"
+            " values (%s, %s, %s, %s, %s)",
+            [tenant_id, token.id, token.secret_hash, "this machine", ["admin"]],
+        )
+    return _kept(path, lambda: token.text)
+
+
+def _kept(path: Path, make: object) -> str:
+    """Return the secret that a file keeps, made on the first call."""
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(make())  # type: ignore[operator]
+    return path.read_text(encoding="ascii").strip()
