@@ -1,16 +1,12 @@
 """Whether the process lives, and whether it can serve."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from litestar import Response, get
 
 from mapi.api.authentication import PUBLIC
+from mapi.database.door import Database
 from mapi.errors import UnavailableError
-
-if TYPE_CHECKING:
-    from mapi.database.door import Database
 
 __all__ = ["alive", "ready"]
 

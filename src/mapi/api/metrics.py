@@ -1,16 +1,16 @@
 """``/v1/runs/{id}/metrics``: points in, curves out."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from litestar import Request, get, post
 from litestar.params import Parameter
 
 from mapi.access.identifiers import RUN, uuid_from_text
+from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
 from mapi.api.rights import RIGHT
+from mapi.database.door import Connection, Database
 from mapi.errors import Fault, InvalidError
 from mapi.series.identity import identify
 from mapi.series.names import canonical_labels, check_key, check_labels
@@ -23,10 +23,6 @@ from mapi.wire.enums import Scope
 from mapi.wire.metric_columns import SCALAR_STEP, decode_metrics
 from mapi.wire.metrics import BatchAnswer, Curve, CurvePoint
 from mapi.wire.values import values_to_wire
-
-if TYPE_CHECKING:
-    from mapi.access.rights import Principal
-    from mapi.database.door import Connection, Database
 
 __all__ = ["points", "write"]
 

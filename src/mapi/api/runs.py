@@ -1,22 +1,18 @@
 """``/v1/runs``: make, read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from litestar import Request, Response, get, post
 
 from mapi.access.identifiers import RUN, uuid_from_text
+from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
 from mapi.api.rights import RIGHT
+from mapi.database.door import Connection, Database
 from mapi.tracking.runs import create_run, get_run
 from mapi.wire.decoding import BODY_BYTES_MAX
 from mapi.wire.enums import Scope
 from mapi.wire.runs import RunFacts, decode_run_create
-
-if TYPE_CHECKING:
-    from mapi.access.rights import Principal
-    from mapi.database.door import Connection, Database
 
 __all__ = ["create", "read"]
 

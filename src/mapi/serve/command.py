@@ -19,7 +19,6 @@ from mapi.serve.platform import Foundation, lay_foundation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
     from pathlib import Path
 
     from mapi.config import Settings
