@@ -32,7 +32,7 @@ from mapi.search.nodes import (
     levels,
     predicate_count,
 )
-from mapi.search.printing import field_text, filter_text
+from mapi.search.printing import columns_text, field_text, filter_text, sort_text
 from mapi.search.source import TEXT_LENGTH_MAX, Expectation, Source, check_text, fault
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def parse_filter(
     with _pointed(pointer):
         check_text(text)
         node = FilterParser(Source(text), series_from_name).read()
-        _check_canonical(node)
+        _check_canonical(filter_text(node))
         return node
 
 
@@ -109,16 +109,16 @@ def join_filters(filters: Sequence[Node], *, pointer: str = "/query/filter") -> 
             raise fault(
                 f"joined by AND, the filters are nested more than {LEVELS_MAX} deep", (0, 0)
             )
-        _check_canonical(joined)
+        _check_canonical(filter_text(joined))
     return joined
 
 
-def _check_canonical(node: Node) -> None:
+def _check_canonical(text: str) -> None:
     # Answers and cursors carry the canonical text, and it has to be good for a request again.
-    length = len(filter_text(node))
+    length = len(text)
     if length > TEXT_LENGTH_MAX:
         raise fault(
-            f"written out in full the filter has {length} characters: at most {TEXT_LENGTH_MAX}",
+            f"written out in full this has {length} characters: at most {TEXT_LENGTH_MAX}",
             (0, 0),
         )
 
@@ -143,6 +143,7 @@ def parse_sort(
         while True:
             keys.append(_read_sort_key(source, series_from_name, keys))
             if _is_last(source):
+                _check_canonical(sort_text(keys))
                 return tuple(keys)
 
 
@@ -186,6 +187,7 @@ def parse_columns(
             if len(columns) > COLUMNS_MAX:
                 raise fault(f"there are at most {COLUMNS_MAX} columns", (start, source.at - start))
             if _is_last(source):
+                _check_canonical(columns_text(columns))
                 return tuple(columns)
 
 
