@@ -62,13 +62,14 @@ select
     'run ' || number, now() - (number * 7919 %% %(runs)s) * interval '1 minute'
 from generate_series(1, %(runs)s) as number;
 insert into run_params (tenant_id, run_id, key, project_id, text, number, source)
-select 1, id, key, 1, value::text, value, 'api'
-from runs, lateral (
-    values
-        ('lr', (array[0.1, 0.03, 0.01, 0.003, 0.001])[1 + floor(random() * 5)::int]::float8),
-        ('seed', floor(random() * 1000)::float8)
-) as param (key, value)
-where runs.id is not null;
+select 1, id, 'lr', 1, value::text, value, 'api'
+from (
+    select id, (array[0.1, 0.03, 0.01, 0.003, 0.001])[1 + floor(random() * 5)::int]::float8 as value
+    from runs offset 0
+) as drawn;
+insert into run_params (tenant_id, run_id, key, project_id, text, number, source)
+select 1, id, 'seed', 1, value::text, value, 'api'
+from (select id, floor(random() * 1000)::float8 as value from runs offset 0) as drawn;
 insert into run_tags (tenant_id, run_id, key, project_id, text, source)
 select 1, id, 'stage', 1, case when random() < 0.001 then 'rare' else 'dev' end, 'api' from runs;
 """
@@ -134,7 +135,9 @@ class Client:
             rows: list[Any] = []
             for statement in page_statements(search, LIMIT, after):
                 text = cast("LiteralString", statement.text)
-                rows += self._connection.execute(text, statement.parameters).fetchall()
+                rows += self._connection.execute(
+                    text, statement.parameters, prepare=False
+                ).fetchall()
                 if len(rows) > LIMIT:
                     break
             page = rows[:LIMIT]
@@ -152,7 +155,9 @@ class Client:
             rows = 0
             for statement in page_statements(search, LIMIT, after):
                 text = cast("LiteralString", f"explain (analyze, buffers, format json) {statement.text}")
-                found = self._connection.execute(text, statement.parameters).fetchone()
+                found = self._connection.execute(
+                    text, statement.parameters, prepare=False
+                ).fetchone()
                 assert found is not None
                 plan = found[0][0]["Plan"]
                 nodes += walk(plan)
