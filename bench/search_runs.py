@@ -15,7 +15,7 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, LiteralString, cast
+from typing import Any, Final, LiteralString
 
 import psycopg
 
@@ -44,13 +44,22 @@ SEARCHES: Final = {
     "newest": ("", ""),
     "rare": ("metrics.loss{split=val} < 0.0005 AND params.lr = 0.01", "-metrics.acc{split=val}"),
     "wide": ("metrics.loss{split=val} < 0.99", "metrics.acc{split=val}.min"),
-    "negated": ("NOT metrics.loss{split=val} >= 0.3 AND params.lr != 0.1", "-metrics.acc{split=val}"),
+    "negated": (
+        "NOT metrics.loss{split=val} >= 0.3 AND params.lr != 0.1",
+        "-metrics.acc{split=val}",
+    ),
     "either": (
         "metrics.loss{split=val} < 0.01 OR metrics.s05 > 0.999",
         "-metrics.acc{split=val}",
     ),
     "tag": ("tags.stage = rare", "-created"),
 }
+
+#: What is printed of the nodes of a plan.
+SHOWN: Final = (
+    *("Node Type", "Relation Name", "Index Name", "Index Cond", "Filter"),
+    *("Plan Rows", "Actual Rows", "Actual Loops", "Actual Total Time"),
+)
 
 FILL: Final[LiteralString] = """
 set session_replication_role = replica;
@@ -98,13 +107,13 @@ def fill(connection: psycopg.Connection[Any], runs: int) -> None:
     series += [(f"s{number:02}", "") for number in range(16)]
     labels = [(("split", split),) if split else () for _, split in series]
     literal = FILL.replace("%(runs)s", str(int(runs))).replace("%%", "%")
-    connection.execute(cast("LiteralString", literal))
+    connection.execute(literal)
     indexes = connection.execute(
         "select indexname, indexdef from pg_indexes"
         " where schemaname = 'mapi' and indexname like 'run_metric_summary_%' and indexdef not like '%UNIQUE%'"
     ).fetchall()
     for name, _ in indexes:
-        connection.execute(cast("LiteralString", f"drop index {name}"))
+        connection.execute(f"drop index {name}")
     connection.execute(
         FILL_SUMMARIES,
         {
@@ -114,7 +123,7 @@ def fill(connection: psycopg.Connection[Any], runs: int) -> None:
         },
     )
     for _, definition in indexes:
-        connection.execute(cast("LiteralString", definition))
+        connection.execute(definition)
     connection.execute("vacuum analyze")
 
 
@@ -134,7 +143,7 @@ class Client:
             self._begin()
             rows: list[Any] = []
             for statement in page_statements(search, LIMIT, after):
-                text = cast("LiteralString", statement.text)
+                text = statement.text
                 rows += self._connection.execute(
                     text, statement.parameters, prepare=False
                 ).fetchall()
@@ -143,7 +152,7 @@ class Client:
             page = rows[:LIMIT]
             columns = parse_columns(COLUMNS, series_from_name=no_name)
             looked = column_statement(search.project_id, columns, [row[-1] for row in page])
-            text = cast("LiteralString", looked.text)
+            text = looked.text
             self._connection.execute(text, looked.parameters).fetchall()
         return page, position_of(page[-1]) if len(rows) > LIMIT else None
 
@@ -154,7 +163,7 @@ class Client:
             self._begin()
             rows = 0
             for statement in page_statements(search, LIMIT, after):
-                text = cast("LiteralString", f"explain (analyze, buffers, format json) {statement.text}")
+                text = f"explain (analyze, buffers, format json) {statement.text}"
                 found = self._connection.execute(
                     text, statement.parameters, prepare=False
                 ).fetchone()
@@ -183,7 +192,9 @@ def no_name(name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     raise ValueError(name)
 
 
-def measure(client: Client, search: Search, after: Position | None, rounds: int) -> dict[str, float]:
+def measure(
+    client: Client, search: Search, after: Position | None, *, rounds: int
+) -> dict[str, float]:
     """Return median and 95th percentile of one page in milliseconds."""
     took = []
     for _ in range(rounds):
@@ -216,7 +227,7 @@ def report(client: Client, rounds: int, *, is_verbose: bool) -> dict[str, Any]:
         figures[name] = {}
         for page, after in (("first", None), ("page10", tenth)):
             nodes = client.plan(search, after)
-            figures[name][page] = measure(client, search, after, rounds) | {
+            figures[name][page] = measure(client, search, after, rounds=rounds) | {
                 "nodes": sorted({node["Node Type"] for node in nodes}),
                 "scans_whole": sorted(
                     {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
@@ -225,9 +236,7 @@ def report(client: Client, rounds: int, *, is_verbose: bool) -> dict[str, Any]:
             }
             if is_verbose:
                 for node in nodes:
-                    shown = ("Node Type", "Relation Name", "Index Name", "Index Cond", "Filter")
-                    shown += ("Plan Rows", "Actual Rows", "Actual Loops", "Actual Total Time")
-                    line = {key: node[key] for key in shown if key in node}
+                    line = {key: node[key] for key in SHOWN if key in node}
                     print(name, page, line, file=sys.stderr)
     return figures
 
@@ -237,16 +246,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--apply", type=Path, help="a file of SQL to try on the schema first")
     parser.add_argument("--verbose", action="store_true", help="print the plans")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        server = EmbeddedServer(Path(folder) / "database", find_binaries(None), find_identity(65534))
+        server = EmbeddedServer(
+            Path(folder) / "database", find_binaries(None), find_identity(65534)
+        )
         server.start()
         try:
             migrate(server.superuser_url(), login="mapi_login", password="bench")  # noqa: S106 - of a private socket
             path = "-c search_path=mapi,pg_temp -c timezone=UTC"
             start = time.perf_counter()
             with psycopg.connect(server.superuser_url(), autocommit=True, options=path) as owner:
+                if options.apply is not None:
+                    owner.execute(options.apply.read_text(encoding="utf-8"))
                 fill(owner, options.runs)
             loaded = time.perf_counter() - start
             url = server.url("mapi_login", "bench", "postgres")

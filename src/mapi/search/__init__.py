@@ -12,6 +12,7 @@ of the tenant.
 """
 
 from mapi.search.columns import column_statement
+from mapi.search.completion import Completion, complete
 from mapi.search.cursor import CURSOR_LIFETIME, Given, read_cursor, write_cursor
 from mapi.search.evaluation import Row, Truth, evaluate, in_order
 from mapi.search.fields import SeriesFromName
@@ -29,6 +30,7 @@ from mapi.search.parsing import (
     parse_sort,
 )
 from mapi.search.printing import column_text, columns_text, field_text, filter_text, sort_text
+from mapi.search.source import Expectation
 from mapi.search.statement import Statement
 
 __all__ = [
@@ -37,6 +39,8 @@ __all__ = [
     "LIMIT_DEFAULT",
     "LIMIT_MAX",
     "Column",
+    "Completion",
+    "Expectation",
     "Field",
     "Given",
     "Node",
@@ -50,6 +54,7 @@ __all__ = [
     "column_statement",
     "column_text",
     "columns_text",
+    "complete",
     "count_statement",
     "evaluate",
     "field_text",

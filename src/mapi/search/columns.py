@@ -1,5 +1,8 @@
 """Columns of a page: looked up for its runs only, each by a primary key."""
 
+# The words of a statement are ours, and what users say travels as parameters.
+# ruff: noqa: S608
+
 from __future__ import annotations
 
 import json

@@ -20,7 +20,7 @@ from mapi.search.literals import (
     read_string,
     time_from_word,
 )
-from mapi.search.nodes import KINDS, STATUSES, Attribute, Field, Value, ValueType
+from mapi.search.nodes import KINDS, STATUSES, Attribute, Field, Param, Value, ValueType
 from mapi.search.printing import field_text
 from mapi.search.source import KEYWORDS, Expectation, Source, fault
 
@@ -39,6 +39,11 @@ _EXPECTED: Final[dict[_Wanted, tuple[str, ...]]] = {
     "kind": KINDS,
     "status": STATUSES,
 }
+
+
+#: What may be any text, so that a strange character is one without its quotes.
+_QUOTABLE: Final = frozenset({"param", "text", "pattern"})
+_ENDS: Final = frozenset({"", "(", ")", ",", "=", "<", ">", "!", "~"})
 
 
 def read_value(source: Source, field: Field, wanted: _Wanted) -> Value:
@@ -61,11 +66,13 @@ def read_value(source: Source, field: Field, wanted: _Wanted) -> Value:
         return _from_string(source, field, wanted)
     word = source.peek_word()
     if not word:
+        if wanted in _QUOTABLE and source.peek() not in _ENDS:
+            raise fault(f"a text with {source.peek()!r} stands in quotes", (at, 1), _TEXTS)
         source.fail_here("a value")
     value = _from_word(field, word, (at, len(word)), wanted=wanted)
     source.at = at + len(word)
     if source.peek() in {"*", "?"}:
-        raise fault(f"a text with {source.peek()!r} stands in quotes", (source.at, 1))
+        raise fault(f"a text with {source.peek()!r} stands in quotes", (source.at, 1), _TEXTS[1:])
     return value
 
 
@@ -75,11 +82,9 @@ def _from_string(source: Source, field: Field, wanted: _Wanted) -> Value:
     place = (at, source.at - at)
     match wanted:
         case "number":
-            raise fault(
-                "a text in quotes is compared with = or != only, and a number has no quotes",
-                place,
-                _EXPECTED["number"],
-            )
+            is_param = isinstance(field, Param)
+            order = "a param and a text have no order, and " if is_param else ""
+            raise fault(f"{order}a number has no quotes", place, _EXPECTED["number"])
         case "time":
             value = time_from_word(text, at)
             if value is None:

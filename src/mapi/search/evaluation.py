@@ -36,7 +36,6 @@ from mapi.search.nodes import (
     Predicate,
     SortKey,
     Tag,
-    Value,
     moment,
 )
 

@@ -25,7 +25,14 @@ from mapi.series.names import (
     series_text,
 )
 
-__all__ = ["FAMILIES", "SeriesFromName", "read_field", "read_series", "refuse_blank_in_metric"]
+__all__ = [
+    "FAMILIES",
+    "SeriesFromName",
+    "note_fields",
+    "read_field",
+    "read_series",
+    "refuse_blank_in_metric",
+]
 
 #: The name map: a foreign name to the series that it is stored as.
 SeriesFromName: TypeAlias = Callable[[str], tuple[str, Labels]]
@@ -64,12 +71,17 @@ def read_field(source: Source, series_from_name: SeriesFromName) -> Field:
     if word in ATTRIBUTES:
         source.at += len(word)
         return Attribute(word)
-    source.miss(*_FIELDS)
+    note_fields(source)
     if family is not None:
         source.at = start + len(head)
         source.miss(Expectation("."))
         source.fail_here(f"'.' and a key after {head}")
     return _refuse_field(source, word)
+
+
+def note_fields(source: Source) -> None:
+    """Note that a field could begin here."""
+    source.miss(*_FIELDS)
 
 
 def _refuse_field(source: Source, word: str) -> NoReturn:
@@ -80,7 +92,8 @@ def _refuse_field(source: Source, word: str) -> NoReturn:
     if source.text.startswith("(", source.at + len(word)):
         raise fault(f"there is no function {word!r}; a filter has none yet", place, expected)
     near = difflib.get_close_matches(word.partition(".")[0], [*ATTRIBUTES, *FAMILIES], n=1)
-    advice = f"; did you mean {near[0]}?" if near else "; a param is params.x, a metric metrics.x"
+    own = f"; a metric is metrics.{word[:40]}, a param params.{word[:40]}"
+    advice = f"; did you mean {near[0]}?" if near else own
     raise fault(f"unknown field {word!r}{advice}", place, expected)
 
 
@@ -97,7 +110,9 @@ def _read_keyed(source: Source, family: str) -> Param | Tag:
         key = source.peek_word()
         source.at += len(key)
         if not key:
-            source.miss(Expectation("a key", family[:-1]), Expectation("a text in quotes"))
+            source.miss(
+                Expectation("a key", family[:-1]), Expectation("a text in quotes", family[:-1])
+            )
             source.fail_here("a key")
     longest = PARAM_KEY_LENGTH_MAX if family == "params" else TAG_KEY_LENGTH_MAX
     if not 1 <= len(key) <= longest:
@@ -171,7 +186,7 @@ def _read_key(source: Source) -> str:
     if check_key(key) is None:
         source.at += len(key)
         return key
-    source.miss(Expectation("a key", "metric"), Expectation("a name in quotes"))
+    source.miss(Expectation("a key", "metric"), Expectation("a name in quotes", "metric"))
     if not word:
         source.fail_here("the key of a metric")
     name, dot, stat = word.rpartition(".")
@@ -223,7 +238,8 @@ def _read_label(source: Source, key: str, labels: dict[str, str]) -> None:
     labels[name] = _read_label_value(source, f"{series} {name}")
     wrong = check_labels({name: labels[name]}, reserved=True)
     if wrong is not None:
-        raise fault(wrong, (start, source.at - start) if name in wrong else (value_at, 0))
+        is_name = check_key(name) is not None
+        raise fault(wrong, (start, len(name)) if is_name else (value_at, source.at - value_at))
 
 
 def _read_label_value(source: Source, of: str) -> str:

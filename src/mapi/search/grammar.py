@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, NoReturn, TypeAlias
 
 from mapi.search.comparisons import read_value
-from mapi.search.fields import SeriesFromName, read_field, refuse_blank_in_metric
+from mapi.search.fields import SeriesFromName, note_fields, read_field, refuse_blank_in_metric
 from mapi.search.nodes import (
     EVERYTHING,
     And,
@@ -50,7 +50,8 @@ LIST_LENGTH_MAX: Final = 100
 _COMPARISONS: Final[tuple[Operator, ...]] = ("<=", ">=", "!=", "=", "<", ">")
 _ORDERED: Final[tuple[Operator, ...]] = ("=", "!=", "<", "<=", ">", ">=")
 _EQUAL: Final[tuple[Operator, ...]] = ("=", "!=")
-_WORDS: Final = ("IN", "NOT IN", "IS")
+#: Of other languages; they begin with one of ours.
+_FOREIGN_SIGNS: Final = ("==", "<>", "=<", "=>")
 
 _Reader: TypeAlias = Callable[[], Node]
 
@@ -80,6 +81,8 @@ class FilterParser:
         """
         self._source.skip_blanks()
         if self._source.is_at_end:
+            self._source.miss(Expectation("NOT"), Expectation("("))
+            note_fields(self._source)
             return EVERYTHING
         node = self._or()
         self._source.skip_blanks()
@@ -178,7 +181,8 @@ class FilterParser:
         source.skip_blanks()
         at = source.at
         found = next((sign for sign in _COMPARISONS if source.text.startswith(sign, at)), None)
-        if found in operators and not source.text.startswith("==", at):
+        is_foreign = source.text.startswith(_FOREIGN_SIGNS, at)
+        if found in operators and not is_foreign:
             source.at += len(found)
             return self._comparison(field, found)
         is_negated = source.text.startswith("!~", at)
@@ -222,6 +226,8 @@ class FilterParser:
         for sign, message in (
             ("==", "equality is written '='"),
             ("<>", "inequality is written '!='"),
+            ("=<", "at most is written '<='"),
+            ("=>", "at least is written '>='"),
             ("!~", "patterns are for texts"),
             ("~", "patterns are for texts"),
             *((sign, f"{_what(field)} has no order") for sign in _COMPARISONS),

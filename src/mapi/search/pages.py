@@ -6,6 +6,9 @@ the values of all components of the order, the run's id last; the row that ends 
 position where the next one begins.
 """
 
+# The words of a statement are ours, and what users say travels as parameters.
+# ruff: noqa: S608
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -14,6 +14,7 @@ from mapi.errors import Fault, InvalidError
 from mapi.search.fields import (
     FAMILIES,
     SeriesFromName,
+    note_fields,
     read_field,
     read_series,
     refuse_blank_in_metric,
@@ -49,6 +50,8 @@ __all__ = [
     "parse_filter",
     "parse_limit",
     "parse_sort",
+    "read_columns",
+    "read_sort",
 ]
 
 #: More keys decide between runs that nobody can tell apart any more.
@@ -135,16 +138,22 @@ def parse_sort(
     """
     with _pointed(pointer):
         check_text(text)
-        source = Source(text)
-        source.skip_blanks()
-        if source.is_at_end:
-            return DEFAULT_SORT
-        keys: list[SortKey] = []
-        while True:
-            keys.append(_read_sort_key(source, series_from_name, keys))
-            if _is_last(source):
-                _check_canonical(sort_text(keys))
-                return tuple(keys)
+        keys = read_sort(Source(text), series_from_name)
+        _check_canonical(sort_text(keys))
+        return keys
+
+
+def read_sort(source: Source, series_from_name: SeriesFromName) -> tuple[SortKey, ...]:
+    """Read a whole text as a sort order."""
+    source.skip_blanks()
+    if source.is_at_end:
+        note_fields(source)
+        return DEFAULT_SORT
+    keys: list[SortKey] = []
+    while True:
+        keys.append(_read_sort_key(source, series_from_name, keys))
+        if _is_last(source):
+            return tuple(keys)
 
 
 def _read_sort_key(
@@ -175,20 +184,26 @@ def parse_columns(
     """
     with _pointed(pointer):
         check_text(text)
-        source = Source(text)
+        columns = read_columns(Source(text), series_from_name)
+        _check_canonical(columns_text(columns))
+        return columns
+
+
+def read_columns(source: Source, series_from_name: SeriesFromName) -> tuple[Column, ...]:
+    """Read a whole text as columns."""
+    source.skip_blanks()
+    if source.is_at_end:
+        note_fields(source)
+        return ()
+    columns: list[Column] = []
+    while True:
         source.skip_blanks()
-        if source.is_at_end:
-            return ()
-        columns: list[Column] = []
-        while True:
-            source.skip_blanks()
-            start = source.at
-            columns.append(_read_column(source, series_from_name))
-            if len(columns) > COLUMNS_MAX:
-                raise fault(f"there are at most {COLUMNS_MAX} columns", (start, source.at - start))
-            if _is_last(source):
-                _check_canonical(columns_text(columns))
-                return tuple(columns)
+        start = source.at
+        columns.append(_read_column(source, series_from_name))
+        if len(columns) > COLUMNS_MAX:
+            raise fault(f"there are at most {COLUMNS_MAX} columns", (start, source.at - start))
+        if _is_last(source):
+            return tuple(columns)
 
 
 def _read_column(source: Source, series_from_name: SeriesFromName) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, LiteralString, cast
+from typing import TYPE_CHECKING, Any, LiteralString
 
 import psycopg
 import pytest
@@ -39,8 +39,7 @@ class Doors:
 
     def rows(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Run a statement as the application does."""
-        text = cast("LiteralString", statement.text)
-        return self.app.execute(text, statement.parameters).fetchall()
+        return self.app.execute(statement.text, statement.parameters, prepare=False).fetchall()
 
 
 @pytest.fixture(scope="session")

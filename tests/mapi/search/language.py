@@ -29,6 +29,7 @@ from mapi.search.nodes import (
     Or,
     Param,
     Tag,
+    ValueType,
     field_type,
 )
 from mapi.series.names import check_key
@@ -75,28 +76,28 @@ class Universe:
 
     def fields(self, stats: tuple[str, ...] = STATS) -> st.SearchStrategy[Field]:
         return st.one_of(
-            st.builds(Metric, st.sampled_from(KEYS), st.sampled_from(LABELS), st.sampled_from(stats)),
+            st.builds(
+                Metric, st.sampled_from(KEYS), st.sampled_from(LABELS), st.sampled_from(stats)
+            ),
             st.builds(Param, st.sampled_from(PATHS)),
             st.builds(Tag, st.sampled_from(PATHS)),
             st.builds(Attribute, st.sampled_from(list(ATTRIBUTES))),
         )
 
     def values(self, field: Field) -> st.SearchStrategy[Any]:
-        match field_type(field):
-            case "number":
-                return self._numbers
-            case "param":
-                return self._numbers | self._texts
-            case "kind":
-                return st.sampled_from(KINDS)
-            case "status":
-                return st.sampled_from(STATUSES)
-            case "time":
-                return TIMES
-            case "text":
-                if field in {Attribute("id"), Attribute("parent")}:
-                    return self._ids
-                return self._experiments if field == Attribute("experiment") else self._texts
+        if field in {Attribute("id"), Attribute("parent")}:
+            return self._ids
+        if field == Attribute("experiment"):
+            return self._experiments
+        by_type: dict[ValueType, st.SearchStrategy[Any]] = {
+            "number": self._numbers,
+            "param": self._numbers | self._texts,
+            "kind": st.sampled_from(KINDS),
+            "status": st.sampled_from(STATUSES),
+            "time": TIMES,
+            "text": self._texts,
+        }
+        return by_type[field_type(field)]
 
     def predicates(self) -> st.SearchStrategy[Node]:
         return self.fields().flatmap(self._predicates_of)

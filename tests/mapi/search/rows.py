@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from hypothesis import strategies as st
+from tests.mapi.search.language import KEYS, LABELS, NOW, PATHS, Universe
 
 from mapi.search.literals import is_number
 from mapi.search.nodes import KINDS, STATUSES
 from mapi.series.names import labels_hash
-from tests.mapi.search.language import KEYS, LABELS, NOW, PATHS, Universe
 
 if TYPE_CHECKING:
     import psycopg
+    from tests.mapi.search.conftest import Doors
 
     from mapi.search import Row
-    from tests.mapi.search.conftest import Doors
 
 RUN_IDS: Final = [UUID(int=(0x01900000_0000_7000_8000 << 48) + number) for number in range(8)]
 EXPERIMENTS: Final = {
@@ -27,10 +27,27 @@ EXPERIMENTS: Final = {
     for number, name in enumerate(["base", "Base two"])
 }
 LONG: Final = "x" * 300
-TEXTS: Final = (
-    ["dev", "Dev", "prod", "0.1", "0.10", "1e-1", "-3", "inf", "auto", "adam", "AdamW", "a%b", "a_b"]
-    + ["a\\b", "ÄÖß", "äöß", "a & b", f"{LONG}1", f"{LONG}2", "true", "*", "a\nb"]
-)
+TEXTS = [
+    "dev",
+    "Dev",
+    "prod",
+    "0.1",
+    "0.10",
+    "1e-1",
+    "-3",
+    "inf",
+    "auto",
+    "adam",
+    "AdamW",
+    "a%b",
+    "a_b",
+    "a\\b",
+    "ÄÖß",
+    "äöß",
+    "true",
+    "*",
+]
+TEXTS += ["a & b", "a\nb", f"{LONG}1", f"{LONG}2"]
 NUMBERS: Final = [-1.0, -0.0, 0.0, 0.1, 0.3, 1.0, 3.0, 2.0**53, 1e308, 5e-324, math.inf, -math.inf]
 
 POOL: Final = Universe(
@@ -92,13 +109,15 @@ def row_of(number: int) -> st.SearchStrategy[Row]:
             "created": TIMES,
             "started": times,
             "finished": times,
-            "parent": st.none() | st.sampled_from([f"run_{one}" for one in RUN_IDS[:number]] or [None]),
+            "parent": st.sampled_from([None, *(f"run_{one}" for one in RUN_IDS[:number])]),
             "attempts": st.sampled_from([0, 1, 3]),
             "metrics": st.dictionaries(
                 st.tuples(st.sampled_from(KEYS), st.sampled_from(LABELS)), summaries(), max_size=4
             ),
             "params": st.dictionaries(st.sampled_from(PATHS), params(), max_size=3),
-            "tags": st.dictionaries(st.sampled_from(PATHS), st.sampled_from(["", *TEXTS]), max_size=3),
+            "tags": st.dictionaries(
+                st.sampled_from(PATHS), st.sampled_from(["", *TEXTS]), max_size=3
+            ),
         }
     )
 
@@ -125,9 +144,12 @@ def insert(doors: Doors, connection: psycopg.Connection[Any], rows: list[Row]) -
             "insert into runs (tenant_id, id, project_id, kind, status, name, note, user_name,"
             " experiment_id, parent_id, created, started, finished)"
             " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            [tenant, run, project, row["kind"], row["status"], row["name"], row["note"], row["user"]]
-            + [experiment, row["parent"] and row["parent"].removeprefix("run_")]
-            + [row["created"], row["started"], row["finished"]],
+            [
+                *(tenant, run, project, row["kind"], row["status"]),
+                *(row["name"], row["note"], row["user"], experiment),
+                row["parent"] and row["parent"].removeprefix("run_"),
+                *(row["created"], row["started"], row["finished"]),
+            ],
         )
         for attempt in range(1, row["attempts"] + 1):
             connection.execute(
@@ -142,9 +164,12 @@ def insert(doors: Doors, connection: psycopg.Connection[Any], rows: list[Row]) -
                 " last_time, last_step, last_value, min_value, min_step, max_value, max_step,"
                 " finite_sum, source) values (%s, %s, %s, %s, %s, %s, 1, 1, false, %s, %s, now(),"
                 " now(), 0, %s, %s, %s, %s, %s, %s, 'api')",
-                [tenant, run, key, labels_hash(labels), json.dumps(dict(labels)), project]
-                + [found["count"], found["nonfinite"], found["last"], found.get("min")]
-                + [found.get("min_step"), found.get("max"), found.get("max_step"), found["sum"]],
+                [
+                    *(tenant, run, key, labels_hash(labels), json.dumps(dict(labels)), project),
+                    *(found["count"], found["nonfinite"], found["last"]),
+                    *(found.get(name) for name in ("min", "min_step", "max", "max_step")),
+                    found["sum"],
+                ],
             )
         for key, value in row["params"].items():
             connection.execute(
@@ -158,3 +183,12 @@ def insert(doors: Doors, connection: psycopg.Connection[Any], rows: list[Row]) -
                 " values (%s, %s, %s, %s, %s, 'api')",
                 [tenant, run, key, project, text],
             )
+
+
+def acting(doors: Doors, connection: psycopg.Connection[Any]) -> None:
+    """Go on in this transaction as the application does: its role, for the tenant."""
+    connection.execute("set local role mapi_login")
+    connection.execute(
+        "select set_config('mapi.tenant', %s, true), set_config('mapi.projects', '*', true)",
+        [str(doors.tenant_id)],
+    )

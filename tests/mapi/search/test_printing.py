@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import string
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.mapi.search.language import NOW, Universe, series_from_name
+from tests.mapi.search.language import Universe, series_from_name
 
 from mapi.errors import InvalidError
 from mapi.search import (
@@ -17,7 +18,7 @@ from mapi.search import (
     parse_sort,
     sort_text,
 )
-from mapi.search.nodes import EVERYTHING, MetricAt, levels
+from mapi.search.nodes import EVERYTHING, MetricAt, levels, predicate_count
 from mapi.search.source import TEXT_LENGTH_MAX
 
 STORABLE = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
@@ -50,7 +51,19 @@ def test_printing_what_was_printed_changes_nothing(tree: Node) -> None:
     assert filter_text(parsed(text)) == text
 
 
-SCRAPS = ["é", "𝄞", " AND ", "NOT ", "metrics.", "params.", "name", " IS ", "MISSING", "nan", "-7d"]
+SCRAPS = [
+    "é",
+    "𝄞",
+    " AND ",
+    "NOT ",
+    "metrics.",
+    "params.",
+    "name",
+    " IS ",
+    "MISSING",
+    "nan",
+    "-7d",
+]
 
 
 @given(st.lists(st.sampled_from([*string.printable, *SCRAPS]), max_size=20).map("".join))
@@ -72,10 +85,8 @@ def test_any_text_is_a_tree_that_prints_or_a_fault_inside_of_it(text: str) -> No
 def test_a_cut_of_a_filter_is_never_a_traceback(tree: Node, data: st.DataObject) -> None:
     text = filter_text(tree)
     cut = data.draw(st.integers(0, len(text)))
-    try:
-        parsed(text[:cut])
-    except InvalidError as error:
-        assert error.faults[0].offset is not None
+    with contextlib.suppress(InvalidError):
+        assert predicate_count(parsed(text[:cut])) <= predicate_count(tree)
 
 
 @given(
@@ -109,4 +120,3 @@ def test_columns_survive_their_canonical_text(columns: list[object]) -> None:
 def test_a_blank_filter_lets_everything_through_and_prints_as_nothing() -> None:
     assert parsed(" \n ") == EVERYTHING
     assert filter_text(EVERYTHING) == ""
-    assert NOW.tzinfo is not None

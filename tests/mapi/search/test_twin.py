@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.mapi.search.language import NOW
+from tests.mapi.search.rows import POOL, acting, insert, tables
 
 from mapi.search import (
     Given,
@@ -22,8 +24,6 @@ from mapi.search import (
     read_cursor,
     write_cursor,
 )
-from tests.mapi.search.language import NOW
-from tests.mapi.search.rows import POOL, insert, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 KEY = b"a key of the tests"
 # The database is made once, and each example leaves it as it was.
-SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+SHARED = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 SORTS = st.lists(
     st.builds(SortKey, POOL.fields(), st.booleans()), max_size=3, unique_by=lambda key: key.field
 ).map(tuple)
@@ -43,18 +45,16 @@ def holding(doors: Doors, rows: list[Row]) -> Iterator[None]:
     """Hold rows in the tables, seen as the application's role, and take them away again."""
     with doors.owner.transaction(force_rollback=True):
         insert(doors, doors.owner, rows)
-        doors.owner.execute("set local role mapi_login")
-        doors.owner.execute(
-            "select set_config('mapi.tenant', %s, true), set_config('mapi.projects', '*', true)",
-            [str(doors.tenant_id)],
-        )
+        acting(doors, doors.owner)
         yield
 
 
-def fetch(doors: Doors, search: Search, limit: int, after: Position | None) -> list[tuple[Any, ...]]:
+def fetch(
+    doors: Doors, search: Search, limit: int, after: Position | None
+) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for statement in page_statements(search, limit, after):
-        rows += doors.owner.execute(statement.text, statement.parameters).fetchall()  # type: ignore[call-overload]  # our own text
+        rows += doors.owner.execute(statement.text, statement.parameters).fetchall()
         if len(rows) > limit:
             break
     return rows[: limit + 1]
@@ -84,7 +84,7 @@ def test_the_database_finds_the_runs_for_which_the_evaluator_says_true(
     with holding(doors, rows):
         found = {f"run_{row[-1]}" for row in fetch(doors, search, 100, None)}
         statement = count_statement(search)
-        counted = doors.owner.execute(statement.text, statement.parameters).fetchone()  # type: ignore[call-overload]  # our own text
+        counted = doors.owner.execute(statement.text, statement.parameters).fetchone()
     assert found == expected, filter_text(tree)
     assert counted == (len(expected),)
 
