@@ -52,6 +52,10 @@ SEARCHES: Final = {
         "metrics.loss{split=val} < 0.01 OR metrics.s05 > 0.999",
         "-metrics.acc{split=val}",
     ),
+    "either_wide": (
+        "metrics.loss{split=val} < 0.9 OR metrics.s05 > 0.1",
+        "-metrics.acc{split=val}",
+    ),
     "tag": ("tags.stage = rare", "-created"),
 }
 

@@ -227,7 +227,8 @@ class _Conditions:
         return self._in_experiments(meant, is_negated=is_negated)
 
     def _in_experiments(self, meant: str, *, is_negated: bool) -> str:
-        sign = "<> all" if is_negated else "= any"
+        # Of an empty list "all" is true even for null, so a missing experiment is kept out first.
+        sign = "is not null and runs.experiment_id <> all" if is_negated else "= any"
         return (
             f"runs.experiment_id {sign} (array(select experiments.id from experiments where"
             " experiments.tenant_id = mapi.current_tenant()"

@@ -24,6 +24,7 @@ from mapi.search import (
     read_cursor,
     write_cursor,
 )
+from mapi.search.nodes import Not
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,18 +76,20 @@ def walk(doors: Doors, search: Search, limit: int) -> list[str]:
 
 
 @SHARED
-@given(rows=tables(), tree=POOL.trees())
+@given(rows=tables(least=3), trees=st.lists(POOL.trees(), min_size=1, max_size=3))
 def test_the_database_finds_the_runs_for_which_the_evaluator_says_true(
-    doors: Doors, rows: list[Row], tree: Node
+    doors: Doors, rows: list[Row], trees: list[Node]
 ) -> None:
-    expected = {row["id"] for row in rows if evaluate(tree, row, NOW) is True}
-    search = Search(doors.project_id, NOW, tree)
     with holding(doors, rows):
-        found = {f"run_{row[-1]}" for row in fetch(doors, search, 100, None)}
-        statement = count_statement(search)
-        counted = doors.owner.execute(statement.text, statement.parameters).fetchone()
-    assert found == expected, filter_text(tree)
-    assert counted == (len(expected),)
+        # Each also negated: what is neither true nor false has to stay away from both.
+        for tree in [*trees, *map(Not, trees)]:
+            expected = {row["id"] for row in rows if evaluate(tree, row, NOW) is True}
+            search = Search(doors.project_id, NOW, tree)
+            found = {f"run_{row[-1]}" for row in fetch(doors, search, 100, None)}
+            assert found == expected, filter_text(tree)
+            statement = count_statement(search)
+            counted = doors.owner.execute(statement.text, statement.parameters).fetchone()
+            assert counted == (len(expected),)
 
 
 @SHARED
