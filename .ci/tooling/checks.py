@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tooling.environment import (
     REQUIREMENTS,
+    ROOT,
     VENV,
     DevError,
     ensure_environment,
@@ -49,10 +50,26 @@ def check_locks() -> int:
 
 
 def check_docs() -> int:
-    """Build the documentation strictly, without leaving it behind."""
+    """Build the documentation strictly, without leaving it behind; say why it fails."""
+    return build_docs(python_of(VENV), ROOT)
+
+
+def build_docs(python: Path, root: Path) -> int:
+    """Build the documentation of ``root`` and throw it away; a warning is a failure."""
     with tempfile.TemporaryDirectory() as folder:
-        build: list[str | Path] = [python_of(VENV), "-m", "mkdocs", "build", "--strict", "--quiet"]
-        return run([*build, "--site-dir", folder])
+        # Not --quiet: it takes the warnings away before --strict can count them.
+        build: list[str | Path] = [python, "-m", "mkdocs", "build", "--strict"]
+        log = Path(folder) / "build.log"
+        with log.open("w") as output:
+            code = run(
+                [*build, "--site-dir", Path(folder) / "site"],
+                cwd=root,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        if code != 0:
+            print(log.read_text())
+        return code
 
 
 def check_wheel() -> int:

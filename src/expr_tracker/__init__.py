@@ -23,7 +23,13 @@ expr_tracker.history as h`` binds the function. What the sub-modules hold is had
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+if os.name != "posix":  # before anything is loaded that would fail with less to say
+    raise ImportError(
+        "expr_tracker runs on Linux and macOS: it needs their file locks. On Windows, use it in WSL."
+    )
 
 # These sub-modules share their names with functions below. Loading them first lets the functions
 # stand: a later `from expr_tracker.history import ...` finds them loaded and binds nothing.
@@ -46,9 +52,7 @@ from expr_tracker.current import (
 )
 
 if TYPE_CHECKING:
-    from expr_tracker import errors as errors
-    from expr_tracker import options as options
-    from expr_tracker import plugins, trace
+    from expr_tracker import errors, options, plugins, trace
     from expr_tracker.artifacts import Artifact
     from expr_tracker.media import Figure, Image, Table
     from expr_tracker.run import Run
@@ -65,6 +69,7 @@ __all__ = [
     "Table",
     "__version__",
     "define_metric",
+    "errors",
     "finish",
     "get_run",
     "history",
@@ -72,6 +77,7 @@ __all__ = [
     "init",
     "log",
     "log_artifact",
+    "options",
     "plugins",
     "rewind",
     "span",
@@ -89,7 +95,7 @@ _LAZY = {
     "Span": "expr_tracker.spans",
     "Table": "expr_tracker.media",
 }
-_MODULES = frozenset({"errors", "options", "plugins", "testing", "trace"})
+_MODULES = frozenset({"errors", "options", "plugins", "trace"})
 
 
 # Not for type checkers: to them every misspelled name would be `Any`.

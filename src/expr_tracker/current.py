@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from expr_tracker.artifacts import Artifact, StoreMode
+    from expr_tracker.clock import Clock
     from expr_tracker.history.question import (
         ArrowOutput,
         Asked,
@@ -92,6 +93,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
     print_to_screen: bool | None = None,  # noqa: FBT001 - as above
     alert: Any = None,
     alert_rules: Sequence[Any] = (),
+    clock: Clock | None = None,
     **kwargs: Any,
 ) -> Run:
     """Open a run for this process and make it the current one.
@@ -119,6 +121,8 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         print_to_screen: print every committed row; by default no.
         alert: alert configuration.
         alert_rules: rules to watch.
+        clock: what tells the times of rows, in tests of programs that log: see
+            `expr_tracker.testing.ManualClock`.
         **kwargs: every field of `expr_tracker.options.Options`: ``stream``, ``step_policy``,
             ``durability``, ``resume_step``, ``capture``, ...
 
@@ -161,6 +165,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
                 backend_kwargs=backend_kwargs,
                 alerts=(alert, alert_rules),
                 resume=resume,
+                clock=clock,
                 options=kwargs
                 if print_to_screen is None
                 else {"print_to_screen": print_to_screen, **kwargs},

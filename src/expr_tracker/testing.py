@@ -5,7 +5,10 @@
     from expr_tracker.testing import ManualClock
 
     clock = ManualClock(1_700_000_000.0)
+    run = et.init("p", "test", dir=tmp_path, clock=clock)
+    et.log({"loss": 1.0})
     clock.advance(5)
+    et.log({"loss": 0.5})  # _time is five seconds later, to the digit
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tooling import environment, locks, tests
+from tooling import checks, environment, locks, tests
 from tooling.tests import Tally, failed_in, tally_of
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +116,28 @@ def test_an_interpreter_that_cannot_make_an_environment_is_explained(
     monkeypatch.setattr(sys, "executable", str(broken))
     with pytest.raises(environment.DevError, match=r"ensurepip is not available[\s\S]+apt-get"):
         environment.make_venv(tmp_path / "venv")
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        ("[here](nowhere.md)", "nowhere.md"),
+        ("[there](index.md#nowhere)", "nowhere"),
+    ],
+)
+def test_a_dead_link_fails_the_documentation_and_is_named(
+    tmp_path: Path, page: str, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path / "all.yml")
+    rules = (tmp_path / "all.yml").read_text().partition("\nvalidation:")[2]
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: a site\nvalidation:{rules}")
+    (tmp_path / "docs").mkdir()
+    index = tmp_path / "docs" / "index.md"
+    index.write_text("# A page\n")
+    assert checks.build_docs(Path(sys.executable), tmp_path) == 0
+    index.write_text(f"# A page\n\n{page}\n")
+    assert checks.build_docs(Path(sys.executable), tmp_path) != 0
+    assert fault in capsys.readouterr().out
 
 
 def test_a_failed_install_ends_with_what_pip_said(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import expr_tracker as et
 from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from expr_tracker.clock import Clock
 
 
@@ -38,3 +41,14 @@ def test_a_floor_moves_the_wall_only() -> None:
     assert (clock.wall(), clock.monotonic()) == (150.0, 0.0)
     clock.resync()
     assert clock.wall() == 150.0
+
+
+def test_the_rows_of_a_run_have_the_times_of_a_clock_that_is_handed_in(tmp_path: Path) -> None:
+    clock = ManualClock(1_700_000_000.0)
+    et.init("p", "r", dir=tmp_path, capture=False, clock=clock)
+    et.log({"loss": 1.0})
+    clock.advance(5)
+    et.log({"loss": 0.5})
+    rows = et.history(-1)
+    et.finish(quiet=True)
+    assert [row["_time"] for row in rows] == [1_700_000_000.0, 1_700_000_005.0]

@@ -42,12 +42,6 @@ _PROGRESS_BYTES_MIN: Final = 256 * 1024 * 1024
 #: Five updates a second read as movement and cost nothing.
 _PROGRESS_SECONDS: Final = 0.2
 
-# Not every platform has them; a pipe must not block the open, a link must not be followed.
-_NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
-_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
-_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
-_BINARY: Final = getattr(os, "O_BINARY", 0)
-
 
 class Content(NamedTuple):
     """What was read: its size in bytes and its digest, ``sha256:`` first."""
@@ -135,7 +129,7 @@ def copy_file(
     with _opened(source, follow=follow) as (reading, status):
         # Programs stay programs; everything else about access is the store's own umask.
         mode = 0o666 | (status.st_mode & 0o111)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC | _BINARY
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         writing = os.open(target, flags, mode)
         try:
             content = _pump(source, reading, writing=writing, progress=progress)
@@ -199,7 +193,8 @@ def replace_by_copy(
 
 @contextmanager
 def _opened(file: Path, *, follow: bool) -> Iterator[tuple[int, os.stat_result]]:
-    flags = os.O_RDONLY | _NONBLOCK | _CLOEXEC | _BINARY | (0 if follow else _NOFOLLOW)
+    # A pipe must not block the open, a link is followed only where that is wanted.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(file, flags)
     except FileNotFoundError as error:
@@ -254,7 +249,7 @@ def sync_file(file: Path) -> None:
     Raises:
         OSError: it is not.
     """
-    descriptor = os.open(file, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _BINARY)
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -263,9 +258,9 @@ def sync_file(file: Path) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Wait until a directory's names are on the medium, where the platform can."""
-    # Windows opens no directories, and some network file systems do not sync them.
+    # Some network file systems do not sync them.
     with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY | _CLOEXEC)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
         finally:
@@ -287,7 +282,7 @@ def append_line(file: Path, line: bytes, *, exclusive: bool) -> None:
     Raises:
         OSError: it could not be written.
     """
-    descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | _CLOEXEC | _BINARY, 0o666)
+    descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         before = os.fstat(descriptor).st_size
         if before:

@@ -15,10 +15,10 @@ renamed but not yet listed is whole, so it is listed; everything else is removed
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
-import sys
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from expr_tracker.row import Row
-
-if sys.platform != "win32":
-    import fcntl
 
 __all__ = ["Staging", "dead_stagings", "locked"]
 
@@ -62,7 +59,7 @@ def locked(root: Path, warn: Callable[[str, str], object]) -> Iterator[bool]:
         OSError: the lock file cannot be made.
     """
     path = root / LOCK
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         if not _lock(descriptor, path):
             warn(
@@ -76,15 +73,12 @@ def locked(root: Path, warn: Callable[[str, str], object]) -> Iterator[bool]:
             yield True
         finally:
             # Not by closing alone: a process forked meanwhile shares the lock and would keep it.
-            if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
 
 
 def _lock(descriptor: int, path: Path) -> bool:
-    if sys.platform == "win32":  # it has no flock; the store warns once
-        return False
     deadline = time.monotonic() + _LOCK_SECONDS_MAX
     pause = _PAUSE_SECONDS_MIN
     while True:

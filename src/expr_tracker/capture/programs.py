@@ -84,8 +84,8 @@ def ask(
 class _Reader:
     """Reads a pipe to its end or to a limit, and closes it.
 
-    On a thread, because pipes of Windows cannot be waited for with a time-out. It alone closes the
-    pipe: closed from outside, its number could become another file's while this one still reads.
+    On a thread, which waits for both pipes at once with no loop of ours. It alone closes the pipe:
+    closed from outside, its number could become another file's while this one still reads.
     """
 
     def __init__(self, pipe: IO[bytes], bytes_max: int) -> None:
@@ -145,9 +145,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is not None:
         return
     with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:  # pragma: no cover - Windows
-            process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_REAP_SECONDS)

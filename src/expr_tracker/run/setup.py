@@ -18,6 +18,8 @@ from expr_tracker.run.run import Run
 if TYPE_CHECKING:
     import os
 
+    from expr_tracker.clock import Clock
+
 __all__ = ["open_run"]
 
 #: What mirrors understand by ``resume``.
@@ -38,6 +40,7 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     resume: Any,
     options: Mapping[str, Any],
     dropped_before: int = 0,
+    clock: Clock | None = None,
 ) -> Run:
     """Check every argument, then open the run; nothing is created before all are right.
 
@@ -68,6 +71,7 @@ def open_run(  # noqa: PLR0913 - what `init` takes
             **{key: _without_secrets(value) for key, value in plain.items()},
         },
         notices=notices,
+        clock=clock,
     )
 
 

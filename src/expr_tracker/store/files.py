@@ -28,7 +28,6 @@ A stream never contains a dot nor begins with an underscore, so every name can b
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -67,7 +66,6 @@ _OWN: Final = re.compile(
 )
 #: Most file systems hold 255 bytes a name; a stream shares its file name with other words.
 _STREAM_CHARACTERS_MAX: Final = 128
-_IS_WINDOWS: Final = os.name == "nt"
 _NAME_BYTES_MAX: Final = 255
 #: Folders that a search for runs goes through.
 _LISTED_KINDS: Final = frozenset({"project", "run"})
@@ -141,8 +139,8 @@ def check_name(kind: str, name: object) -> str:
     rule = _broken_rule(name)
     if rule is None and kind in _LISTED_KINDS:
         rule = _hidden_rule(name)
-    # Programs name runs by the time of day, so a colon is taken where the file system takes it.
-    if rule is None and (kind not in _LISTED_KINDS or _IS_WINDOWS):
+    # Programs name runs by the time of day, so a run's name may have a colon.
+    if rule is None and kind not in _LISTED_KINDS:
         rule = _unportable_rule(name)
     if rule is not None:
         shown = name if len(name) <= 60 else name[:60] + "..."

@@ -7,8 +7,9 @@ calls can be made good later.
 
 from __future__ import annotations
 
+import fcntl
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from expr_tracker.store.files import parts_of
 from expr_tracker.store.place import (
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from expr_tracker.store.parts import Part
 
 __all__ = ["LiveFile"]
+
+#: Of macOS, which has no fdatasync and whose fsync stops at the drive's own cache.
+_FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 
 
 class LiveFile:
@@ -89,7 +93,7 @@ class LiveFile:
     def sync(self) -> None:
         """Wait until the disk has it; a failure is counted, for the rows are with the system."""
         try:
-            os.fdatasync(self.fd)
+            _sync(self.fd)
         except OSError as error:
             self._notices.count("degraded", f"writes of {self.path.name} that fsync failed on")
             self._notices.once(
@@ -199,3 +203,10 @@ class LiveFile:
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
+
+
+def _sync(fd: int) -> None:
+    if _FULL_SYNC is None:
+        os.fdatasync(fd)
+    else:
+        fcntl.fcntl(fd, _FULL_SYNC)

@@ -7,6 +7,7 @@ The operating system frees it when the process dies, however it dies. The file t
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import time
@@ -17,12 +18,6 @@ from expr_tracker.store.place import is_same_file
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows has no flock; the caller warns once
-    fcntl = None
 
 __all__ = ["StreamLock", "is_locked"]
 
@@ -65,9 +60,6 @@ class StreamLock:
             os.pwrite(fd, json.dumps(holder).encode(), 0)
 
     def _lock(self, fd: int, label: str) -> None:
-        if fcntl is None:  # pragma: no cover - Windows
-            self.is_supported = False
-            return
         give_up_at = time.monotonic() + _READERS_SECONDS_MAX
         while True:
             try:
@@ -126,8 +118,6 @@ class StreamLock:
 
 def is_locked(path: Path) -> bool:
     """Say whether a live process holds the lock at ``path``, without taking it."""
-    if fcntl is None:  # pragma: no cover - Windows
-        return False
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -175,11 +165,7 @@ def _in_use(label: str, holder: dict[str, Any]) -> str:
 
 
 def _host() -> str:
-    if hasattr(os, "uname"):
-        return os.uname().nodename  # what gethostname says, without 5 ms for loading sockets
-    import platform  # noqa: PLC0415 - Windows only
-
-    return platform.node()
+    return os.uname().nodename  # what gethostname says, without 5 ms for loading sockets
 
 
 def _is_alive(pid: int) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import tempfile
 import threading
 from typing import TYPE_CHECKING
 
+from expr_tracker.store import live_file
 from expr_tracker.store import writer as writer_module
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import sidecar_of
@@ -55,6 +57,17 @@ def test_fsync_reaches_the_disk_before_append_returns(
         desk.writer.append_line(b"{}\n")
     assert synced == [LINE, 2 * LINE, 2 * LINE + 3]
     assert desk.writer.durability == "fsync"
+
+
+def test_where_there_is_a_sync_that_passes_the_drives_cache_it_is_that_one(
+    make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.delattr(os, "fdatasync")
+    monkeypatch.setattr(live_file, "_FULL_SYNC", fcntl.F_GETFL)
+    monkeypatch.setattr(fcntl, "fcntl", lambda _fd, operation: synced.append(operation))
+    make(durability="fsync").put(1)
+    assert synced == [fcntl.F_GETFL]
 
 
 def test_a_failing_sync_is_the_trackers_trouble_not_the_callers(
