@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tenants import Tenant, make_tenant
+from tests.mapi.tenants import Tenant, make_tenant
 
 from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries, find_identity

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from mapi.wire.enums import RunKind, RunStatus, SeriesStat
+
 if TYPE_CHECKING:
     from mapi.series.names import Labels
 
@@ -50,9 +52,9 @@ __all__ = [
 ]
 
 #: What a search may ask of a metric; the first where nothing is said.
-STATS: Final = ("last", "min", "max", "count", "mean", "nonfinite", "min_step", "max_step")
-KINDS: Final = ("fit", "score", "node", "workflow", "external")
-STATUSES: Final = ("queued", "starting", "running", "succeeded", "failed", "cancelled", "lost")
+STATS: Final = tuple(one.value for one in SeriesStat)
+KINDS: Final = tuple(one.value for one in RunKind)
+STATUSES: Final = tuple(one.value for one in RunStatus)
 
 ValueType: TypeAlias = Literal["number", "param", "text", "kind", "status", "time"]
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]

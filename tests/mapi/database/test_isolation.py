@@ -12,7 +12,7 @@ from mapi.database.door import Database, Reach
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.embedded.server import EmbeddedServer
 

@@ -21,7 +21,7 @@ from mapi.tracking.ingest import IngestCounts, write_points
 if TYPE_CHECKING:
     import uuid
 
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
 Point = tuple[int, int, int, float]
 SERIES = [Series("a"), Series("b"), Series("a", (("x", "1"),))]
