@@ -11,7 +11,7 @@ from litestar.enums import ScopeType
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 
-from mapi.api import health, metrics, runs
+from mapi.api import health, metrics, runs, searches
 from mapi.api.authentication import TokenAuthentication
 from mapi.api.problems import exception_handlers
 from mapi.api.rights import check_declared, require_scope
@@ -24,22 +24,36 @@ if TYPE_CHECKING:
 
 __all__ = ["build_app"]
 
-_ROUTES = (health.alive, health.ready, runs.create, runs.read, metrics.write, metrics.points)
+_ROUTES = (
+    health.alive,
+    health.ready,
+    runs.create,
+    runs.read,
+    searches.find,
+    searches.search,
+    searches.parse,
+    metrics.write,
+    metrics.points,
+)
 
 
-def build_app(database: Database, *, version: str) -> Litestar:
+def build_app(database: Database, *, version: str, secret: bytes) -> Litestar:
     """Return the application over an opened database.
 
     Args:
         database: the door; the application neither opens nor closes it.
         version: of the program, for the description of the interface.
+        secret: signs cursors; the same in every replica.
 
     Raises:
         RuntimeError: a route declares no right.
     """
     app = Litestar(
         route_handlers=list(_ROUTES),
-        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        dependencies={
+            "database": Provide(lambda: database, sync_to_thread=False),
+            "secret": Provide(lambda: secret, sync_to_thread=False),
+        },
         middleware=[_name_requests, DefineMiddleware(TokenAuthentication, database=database)],
         guards=[require_scope],
         exception_handlers=exception_handlers(),
