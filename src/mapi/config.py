@@ -6,17 +6,41 @@ variable's name.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from mapi.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Settings", "settings_from"]
+__all__ = ["OidcSettings", "Settings", "profile_path", "settings_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    """The identity provider that people sign in with."""
+
+    issuer: str
+    """``MAPI_OIDC_ISSUER``: below it lies ``/.well-known/openid-configuration``."""
+    client_id: str
+    """``MAPI_OIDC_CLIENT_ID``."""
+    client_secret: str
+    """``MAPI_OIDC_CLIENT_SECRET``."""
+    tenant: str = "local"
+    """``MAPI_OIDC_TENANT``: whose users they are."""
+    role: str | None = None
+    """``MAPI_OIDC_ROLE``: the role of whoever signs in first; unset lets in only users whom an
+    admin made a member under their e-mail address."""
+    name: str = "your organisation"
+    """``MAPI_OIDC_NAME``: what the button says."""
+
+    def __repr__(self) -> str:
+        return f"<OidcSettings {self.issuer}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +65,18 @@ class Settings:
     """``MAPI_ALLOW_NETWORK_HOME``: trust a network file system with the embedded database."""
     public_url: str | None = None
     """``MAPI_PUBLIC_URL``: the address that users see; decides the cookie and the host check."""
+    trusted_proxies: tuple[str, ...] = ()
+    """``MAPI_TRUSTED_PROXIES``: addresses or networks whose ``X-Forwarded-*`` headers count."""
+    rate_limit: int | None = None
+    """``MAPI_RATE_LIMIT``: requests a second of one token on one replica; 0 is none. Unset is 300
+    with a database of others, none with our own."""
+    metrics_token: str | None = None
+    """``MAPI_METRICS_TOKEN``: opens ``/metrics`` where the server listens beyond loopback."""
+    log_level: str | None = None
+    """``MAPI_LOG``: ``info`` writes a line for each request, ``warning`` only what went wrong.
+    Unset is ``info`` with a database of others, ``warning`` with our own."""
+    oidc: OidcSettings | None = None
+    """``MAPI_OIDC_*``: sign-in with an identity provider."""
     database_connections: int = 12
     """``MAPI_DATABASE_CONNECTIONS``: connections of one replica's pool."""
     trash_days: int = 30
@@ -72,12 +108,47 @@ def settings_from(environment: Mapping[str, str] | None = None) -> Settings:
         postgres_bin=None if (found := variables.text("MAPI_PG_BIN")) is None else Path(found),
         postgres_uid=variables.whole("MAPI_PG_UID", 65534, low=1),
         allow_network_home=variables.switch("MAPI_ALLOW_NETWORK_HOME"),
-        public_url=variables.text("MAPI_PUBLIC_URL"),
+        public_url=variables.address("MAPI_PUBLIC_URL"),
+        trusted_proxies=variables.networks("MAPI_TRUSTED_PROXIES"),
+        rate_limit=variables.whole_or_none("MAPI_RATE_LIMIT", low=0),
+        metrics_token=variables.text("MAPI_METRICS_TOKEN"),
+        log_level=variables.word("MAPI_LOG", ("info", "warning")),
+        oidc=_oidc(variables),
         database_connections=variables.whole("MAPI_DATABASE_CONNECTIONS", 12, low=2),
         trash_days=variables.whole("MAPI_TRASH_DAYS", 30, low=0),
         tracking_retention_days=variables.whole_or_none("MAPI_TRACKING_RETENTION_DAYS", low=0),
         media_retention_days=variables.whole_or_none("MAPI_MEDIA_RETENTION_DAYS", low=0),
         heartbeat_timeout_seconds=float(variables.whole("MAPI_HEARTBEAT_TIMEOUT", 60, low=1)),
+    )
+
+
+def profile_path(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the file that `mapi login` writes: address, token and project of a server."""
+    variables = _Variables(os.environ if environment is None else environment)
+    named = variables.text("MAPI_PROFILE")
+    if named is not None:
+        return Path(named).expanduser()
+    data = variables.text("XDG_CONFIG_HOME")
+    return (Path(data) if data else Path.home() / ".config") / "mapi" / "profile.json"
+
+
+def _oidc(variables: _Variables) -> OidcSettings | None:
+    names = ("MAPI_OIDC_ISSUER", "MAPI_OIDC_CLIENT_ID", "MAPI_OIDC_CLIENT_SECRET")
+    found = [variables.text(name) for name in names]
+    if not any(found):
+        return None
+    missing = [name for name, value in zip(names, found, strict=True) if not value]
+    if missing:
+        raise SettingError(f"Sign-in by OpenID Connect needs {' and '.join(missing)} as well.")
+    issuer = variables.address(names[0])
+    assert issuer is not None
+    return OidcSettings(
+        issuer=issuer,
+        client_id=found[1] or "",
+        client_secret=found[2] or "",
+        tenant=variables.text("MAPI_OIDC_TENANT") or "local",
+        role=variables.word("MAPI_OIDC_ROLE", ("viewer", "runner", "admin")),
+        name=variables.text("MAPI_OIDC_NAME") or "your organisation",
     )
 
 
@@ -106,6 +177,38 @@ class _Variables:
         if not (text.isascii() and text.isdigit()) or int(text) < low:
             raise SettingError(f"{name}={text!r}: expected a whole number from {low} up.")
         return int(text)
+
+    def word(self, name: str, known: tuple[str, ...]) -> str | None:
+        text = self.text(name)
+        if text is not None and text.lower() not in known:
+            raise SettingError(f"{name}={text!r}: expected {' or '.join(known)}.")
+        return None if text is None else text.lower()
+
+    def address(self, name: str) -> str | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            parts = urlsplit(text)
+        except ValueError:
+            parts = urlsplit("")
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        if not is_whole or parts.query or parts.fragment or parts.username is not None:
+            raise SettingError(
+                f"{name}={text!r}: expected an address such as https://mapi.example."
+            )
+        return text.rstrip("/")
+
+    def networks(self, name: str) -> tuple[str, ...]:
+        words = (self.text(name) or "").replace(",", " ").split()
+        for word in words:
+            try:
+                ipaddress.ip_network(word, strict=False)
+            except ValueError:
+                raise SettingError(
+                    f"{name}: {word!r} is no address or network such as 10.0.0.0/8."
+                ) from None
+        return tuple(words)
 
     def switch(self, name: str) -> bool:
         text = (self.text(name) or "0").lower()

@@ -13,6 +13,7 @@
     │   ├── NameTakenError     a name that must be unique is in use
     │   └── PreconditionError  ``If-Match`` names another version
     ├── QuotaError             a budget is spent; what fitted was kept
+    ├── RateLimitError         too many requests in a while; it says when to come back
     └── InvalidError           input breaks a rule; it says where and which
 
 Every message names the value, the rule and the fix.
@@ -39,6 +40,7 @@ __all__ = [
     "ParamConflictError",
     "PreconditionError",
     "QuotaError",
+    "RateLimitError",
     "SettingError",
     "StateError",
     "UnavailableError",
@@ -125,6 +127,18 @@ class QuotaError(MapiError):
     def __init__(self, message: str, counts: Mapping[str, Any]) -> None:
         super().__init__(message)
         self.counts = dict(counts)
+
+
+class RateLimitError(MapiError):
+    """The caller sent too many requests in a while.
+
+    Attributes:
+        seconds: after which there is room again.
+    """
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class InvalidError(MapiError):

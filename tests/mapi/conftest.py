@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 LOGIN, PASSWORD = "mapi", "a password for tests"
 
 
+def _programs() -> Path | None:
+    """``MAPI_TEST_PG_BIN`` runs these tests on another PostgreSQL than the wheel's."""
+    named = os.environ.get("MAPI_TEST_PG_BIN")
+    return Path(named) if named else None
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
@@ -27,7 +35,7 @@ def anyio_backend() -> str:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
     """A migrated database in a server of its own."""
     found = EmbeddedServer(
-        tmp_path_factory.mktemp("postgres"), find_binaries(None), find_identity(65534)
+        tmp_path_factory.mktemp("postgres"), find_binaries(_programs()), find_identity(65534)
     )
     found.start()
     try:

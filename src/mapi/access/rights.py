@@ -15,6 +15,7 @@ from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 __all__ = ["ALL_PROJECTS", "ROLE_SCOPES", "Principal"]
 
@@ -50,6 +51,10 @@ class Principal:
     """The one project that the token is bound to."""
     roles: Mapping[int, Role] = field(default_factory=dict)
     """The owner's role by project; `ALL_PROJECTS` holds in each."""
+    expires: datetime | None = None
+    """When the token ends; what it makes does not outlive it."""
+    is_session: bool = False
+    """A person in a browser, not a program with a token."""
 
     @property
     def reach(self) -> Reach:
@@ -59,6 +64,16 @@ class Principal:
         if self.user_id is None or ALL_PROJECTS in self.roles:
             return Reach(self.tenant_id)
         return Reach(self.tenant_id, tuple(sorted(self.roles)))
+
+    @property
+    def is_tenant_admin(self) -> bool:
+        """Whether the principal may administrate all of the tenant."""
+        return self.may(Scope.ADMIN)
+
+    def role_in(self, project_id: int) -> Role | None:
+        """Return the highest role that the principal acts in there; ``None`` sees nothing."""
+        scopes = {Role.ADMIN: Scope.ADMIN, Role.RUNNER: Scope.WRITE, Role.VIEWER: Scope.READ}
+        return next((role for role, scope in scopes.items() if self.may(scope, project_id)), None)
 
     def may(self, scope: Scope, project_id: int | None = None) -> bool:
         """Say whether the principal may do this.

@@ -2,31 +2,76 @@
 
 from __future__ import annotations
 
-from secrets import token_hex
-from typing import TYPE_CHECKING
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
 from litestar import Litestar
 from litestar.di import Provide
-from litestar.enums import ScopeType
 from litestar.middleware import DefineMiddleware
-from litestar.openapi import OpenAPIConfig
 
-from mapi.api import health, metrics, runs, searches
-from mapi.api.authentication import TokenAuthentication
+from mapi.access.last_use import WRITE_SECONDS, LastUses
+from mapi.api import (
+    audit,
+    description,
+    health,
+    limits,
+    members,
+    metrics,
+    metrics_page,
+    projects,
+    runs,
+    searches,
+    sessions,
+    sign_in,
+    tokens,
+)
+from mapi.api.authentication import RequestLimits, TokenAuthentication
+from mapi.api.entrance import Entrance
+from mapi.api.front import Front
+from mapi.api.idempotency import idempotent
+from mapi.api.meters import Meters
+from mapi.api.oidc import IdentityProvider
 from mapi.api.problems import exception_handlers
+from mapi.api.queries import refuse_unknown_parameters
 from mapi.api.rights import check_declared, require_scope
+from mapi.errors import MapiError
 from mapi.wire.decoding import BATCH_BYTES_MAX
 
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from collections.abc import AsyncIterator, Callable
 
     from mapi.database.door import Database
 
 __all__ = ["build_app"]
 
+_logger: Final = logging.getLogger("mapi.api")
+
 _ROUTES = (
     health.alive,
     health.ready,
+    metrics_page.meters_text,
+    description.openapi,
+    sign_in.by_code,
+    sign_in.by_form,
+    sign_in.oidc_begin,
+    sign_in.oidc_end,
+    sessions.read,
+    sessions.open_by_token,
+    sessions.close,
+    tokens.list_all,
+    tokens.create,
+    tokens.revoke,
+    members.list_all,
+    members.set_role,
+    members.remove,
+    projects.list_all,
+    projects.create,
+    limits.read,
+    limits.write,
+    limits.usage,
+    audit.read,
     runs.create,
     runs.read,
     searches.find,
@@ -37,41 +82,77 @@ _ROUTES = (
 )
 
 
-def build_app(database: Database, *, version: str, secret: bytes) -> Litestar:
+def build_app(database: Database, *, version: str, entrance: Entrance | None = None) -> Litestar:
     """Return the application over an opened database.
 
     Args:
         database: the door; the application neither opens nor closes it.
         version: of the program, for the description of the interface.
-        secret: signs cursors; the same in every replica.
+        entrance: what the operator decides about the way in; by default any host, no limits.
 
     Raises:
         RuntimeError: a route declares no right.
     """
+    entrance = Entrance() if entrance is None else entrance
+    meters, uses = Meters(), LastUses()
+    provider = None if entrance.oidc is None else IdentityProvider(entrance.oidc, entrance.secret)
     app = Litestar(
         route_handlers=list(_ROUTES),
         dependencies={
-            "database": Provide(lambda: database, sync_to_thread=False),
-            "secret": Provide(lambda: secret, sync_to_thread=False),
+            "database": _given(database),
+            "entrance": _given(entrance),
+            "secret": _given(entrance.secret),
+            "meters": _given(meters),
+            "identity_provider": _given(provider),
         },
-        middleware=[_name_requests, DefineMiddleware(TokenAuthentication, database=database)],
-        guards=[require_scope],
+        middleware=[
+            DefineMiddleware(
+                TokenAuthentication,
+                database=database,
+                uses=uses,
+                limits=RequestLimits(entrance.requests_per_second),
+            ),
+            idempotent(database),
+        ],
+        guards=[require_scope, refuse_unknown_parameters],
         exception_handlers=exception_handlers(),
+        lifespan=[_stamping(database, uses)],
         request_max_body_size=BATCH_BYTES_MAX,
-        openapi_config=OpenAPIConfig(
-            title="mapi", version=version, path="/v1", create_examples=False
-        ),
+        # Ours is made from the structs that the decoders enforce.
+        openapi_config=None,
     )
     check_declared(app)
+    app.state.description = description.describe(app, version=version)
+    # Before the router: routes that do not exist are counted and answered alike.
+    app.asgi_handler = Front(app.asgi_handler, entrance=entrance, meters=meters)
     return app
 
 
-def _name_requests(app: ASGIApp) -> ASGIApp:
-    """Give each request an id, which its answer and the server's log carry."""
+def _given(value: object) -> Provide:
+    return Provide(lambda: value, sync_to_thread=False)
 
-    async def named(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == ScopeType.HTTP:
-            scope.setdefault("state", {})["request_id"] = f"req_{token_hex(8)}"
-        await app(scope, receive, send)
 
-    return named
+def _stamping(database: Database, uses: LastUses) -> Callable[[Litestar], Any]:
+    """Return what writes the last uses of tokens while the application runs, and at its end."""
+
+    @contextlib.asynccontextmanager
+    async def running(_app: Litestar) -> AsyncIterator[None]:
+        task = asyncio.create_task(_stamp(database, uses))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            with contextlib.suppress(MapiError):
+                await uses.write(database)
+
+    return running
+
+
+async def _stamp(database: Database, uses: LastUses) -> None:
+    while True:
+        await asyncio.sleep(WRITE_SECONDS)
+        try:
+            await uses.write(database)
+        except MapiError as error:  # the next minute will do
+            _logger.warning("the last uses of tokens were not written: %s", error)

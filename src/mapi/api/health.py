@@ -5,6 +5,7 @@ from typing import Any
 from litestar import Response, get
 
 from mapi.api.authentication import PUBLIC
+from mapi.api.description import ANSWERS
 from mapi.database.door import Database
 from mapi.errors import UnavailableError
 
@@ -17,7 +18,7 @@ async def alive() -> dict[str, str]:
     return {"status": "alive"}
 
 
-@get("/readyz", opt={PUBLIC: True}, summary="Can it serve?")
+@get("/readyz", opt={PUBLIC: True, ANSWERS: (200, 503)}, summary="Can it serve?")
 async def ready(database: Database) -> Response[dict[str, Any]]:
     """Ask the database for an answer."""
     try:

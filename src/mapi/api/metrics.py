@@ -9,6 +9,8 @@ from litestar.params import Parameter
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
+from mapi.api.queries import QUERY_PREFIXES
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.errors import Fault, InvalidError
@@ -21,7 +23,7 @@ from mapi.tracking.runs import project_of
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.enums import Scope
 from mapi.wire.metric_columns import SCALAR_STEP, decode_metrics
-from mapi.wire.metrics import BatchAnswer, Curve, CurvePoint
+from mapi.wire.metrics import BatchAnswer, Curve, CurvePoint, MetricsBody
 from mapi.wire.values import values_to_wire
 
 __all__ = ["points", "write"]
@@ -32,7 +34,10 @@ _LABEL = "label."
 
 
 @post(
-    "/v1/runs/{run:str}/metrics", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Log points"
+    "/v1/runs/{run:str}/metrics",
+    opt={RIGHT: Scope.WRITE, BODY: MetricsBody},
+    status_code=200,
+    summary="Log points",
 )
 async def write(
     request: Request[Principal, Any, Any], database: Database, run: str
@@ -60,7 +65,11 @@ async def write(
     return await database.run(request.user.reach, work)
 
 
-@get("/v1/runs/{run:str}/metrics/points", opt={RIGHT: Scope.READ}, summary="Read a curve")
+@get(
+    "/v1/runs/{run:str}/metrics/points",
+    opt={RIGHT: Scope.READ, QUERY_PREFIXES: (_LABEL,)},
+    summary="Read a curve",
+)
 async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
     database: Database,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem, ProblemFault
 if TYPE_CHECKING:
     from litestar import Request
 
-__all__ = ["answer_to", "exception_handlers"]
+__all__ = ["answer_to", "encoded_problem", "exception_handlers"]
 
 _logger: Final = logging.getLogger("mapi.api")
 #: Where the codes are explained.
@@ -46,6 +47,7 @@ _KINDS: Final[dict[type[Exception], _Kind]] = {
     ),
     errors.StateError: _Kind(409, ProblemCode.STATE_CONFLICT, "Its state does not allow this"),
     errors.QuotaError: _Kind(429, ProblemCode.QUOTA_EXCEEDED, "A budget is spent"),
+    errors.RateLimitError: _Kind(429, ProblemCode.RATE_LIMITED, "Too many requests"),
     errors.UnavailableError: _Kind(503, ProblemCode.UNAVAILABLE, "Not now"),
     errors.InvalidError: _Kind(422, ProblemCode.SCHEMA_INVALID, "The request is not correct"),
 }
@@ -56,6 +58,13 @@ _BODY_KINDS: Final = {
     ProblemCode.UNSUPPORTED_MEDIA_TYPE: _Kind(
         415, ProblemCode.UNSUPPORTED_MEDIA_TYPE, "This kind of content is not read here"
     ),
+    ProblemCode.ADDRESS_TOO_LONG: _Kind(
+        414, ProblemCode.ADDRESS_TOO_LONG, "The address is too long"
+    ),
+    ProblemCode.HEADERS_TOO_LARGE: _Kind(
+        431, ProblemCode.HEADERS_TOO_LARGE, "The headers are too large"
+    ),
+    ProblemCode.HOST_UNKNOWN: _Kind(421, ProblemCode.HOST_UNKNOWN, "This is another server"),
     ProblemCode.IDEMPOTENCY_MISMATCH: _Kind(
         422, ProblemCode.IDEMPOTENCY_MISMATCH, "The key was used for another request"
     ),
@@ -76,16 +85,22 @@ _encoder: Final = msgspec.json.Encoder()
 def answer_to(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Return the answer to a request that raised ``error``."""
     request_id = request.scope.get("state", {}).get("request_id", "")
-    problem, headers = _problem_of(error)
-    problem.request_id = request_id
-    if problem.status >= 500 and problem.code is ProblemCode.INTERNAL:
-        _logger.error("request %s failed", request_id, exc_info=error)
+    status, headers, body = encoded_problem(error, request_id=request_id)
     return Response(
-        _encoder.encode(problem),
-        status_code=problem.status,
+        body,
+        status_code=status,
         media_type=PROBLEM_MEDIA_TYPE,
         headers=headers,
     )
+
+
+def encoded_problem(error: Exception, *, request_id: str) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body of the answer; a defect goes into the server's log."""
+    problem, headers = _problem_of(error)
+    problem.request_id = request_id
+    if problem.code is ProblemCode.INTERNAL:
+        _logger.error("request failed", exc_info=error, extra={"request_id": request_id})
+    return problem.status, headers, _encoder.encode(problem)
 
 
 def exception_handlers() -> dict[type[Exception] | int, Any]:
@@ -112,6 +127,9 @@ def _problem_of(error: Exception) -> tuple[Problem, dict[str, str]]:
     if isinstance(error, errors.UnavailableError):
         problem.retryable = True
         headers["Retry-After"] = str(_RETRY_SECONDS)
+    if isinstance(error, errors.RateLimitError):
+        problem.retryable = True
+        headers["Retry-After"] = str(math.ceil(error.seconds))
     if isinstance(error, errors.AuthenticationError):
         headers["WWW-Authenticate"] = "Bearer"
     return problem, headers

@@ -7,17 +7,23 @@ from litestar import Request, Response, get, post
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
+from mapi.api.description import ANSWERS, BODY
+from mapi.api.idempotency import MAKES
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.tracking.runs import create_run, get_run
 from mapi.wire.decoding import BODY_BYTES_MAX
 from mapi.wire.enums import Scope
-from mapi.wire.runs import RunFacts, decode_run_create
+from mapi.wire.runs import RunCreate, RunFacts, decode_run_create
 
 __all__ = ["create", "read"]
 
 
-@post("/v1/runs", opt={RIGHT: Scope.WRITE}, summary="Make a run")
+@post(
+    "/v1/runs",
+    opt={RIGHT: Scope.WRITE, BODY: RunCreate, MAKES: True, ANSWERS: (200, 201)},
+    summary="Make a run",
+)
 async def create(request: Request[Principal, Any, Any], database: Database) -> Response[RunFacts]:
     """Make a run that is logged from outside; one with the same `external_id` is answered as it is."""
     sent = decode_run_create(

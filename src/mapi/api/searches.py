@@ -99,9 +99,7 @@ def _texts(sent: str | list[str] | None) -> Sequence[str]:
     return (sent,) if isinstance(sent, str) else sent
 
 
-@post(
-    "/v1/search/parse", opt={RIGHT: Scope.READ}, status_code=200, summary="How a search is read"
-)
+@post("/v1/search/parse", opt={RIGHT: Scope.READ}, status_code=200, summary="How a search is read")
 async def parse(request: Request[Principal, Any, Any]) -> ParsedFilter:
     """Return how a filter, an order and columns are read, or where they are wrong."""
     body = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), ParseBody)

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from mapi.errors import DatabaseError
 
-__all__ = ["Migration", "ensure_tenant", "migrate", "migrations", "pending"]
+__all__ = ["Migration", "ensure_tenant", "make_roles", "migrate", "migrations", "pending"]
 
 #: Any number will do, as long as all our replicas take the same.
 _LOCK: Final = 0x6D617069
@@ -80,9 +80,23 @@ def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
                 )
             connection.execute("select pg_advisory_lock(%s)", [_LOCK])
             _make_roles(connection, login, password)
+            _make_schema(connection)
             return [one.name for one in pending(connection) if _apply(connection, one)]
     except psycopg.Error as error:
         raise DatabaseError(f"The database cannot be migrated: {error}") from error
+
+
+def make_roles(admin_url: str, *, login: str, password: str | None) -> None:
+    """Make the roles that a database needs before a backup is restored into it.
+
+    Raises:
+        DatabaseError: the database refuses.
+    """
+    try:
+        with psycopg.connect(admin_url, autocommit=True) as connection:
+            _make_roles(connection, login, password)
+    except psycopg.Error as error:
+        raise DatabaseError(f"The roles cannot be made: {error}") from error
 
 
 def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
@@ -147,10 +161,14 @@ def _make_roles(connection: psycopg.Connection[Any], login: str, password: str |
         connection.execute(
             sql.SQL("alter role {} password {}").format(name, sql.Literal(password))
         )
+    connection.execute("grant mapi_owner to current_user")
+    connection.execute(sql.SQL("grant mapi_app to {}").format(name))
+
+
+def _make_schema(connection: psycopg.Connection[Any]) -> None:
+    """Make what migrations stand on; it can be repeated."""
     database = sql.Identifier(connection.info.dbname)
     for statement in (
-        sql.SQL("grant mapi_owner to current_user"),
-        sql.SQL("grant mapi_app to {}").format(name),
         sql.SQL("create schema if not exists mapi authorization mapi_owner"),
         sql.SQL("revoke all on schema mapi from public"),
         sql.SQL("grant usage on schema mapi to mapi_app"),

@@ -5,25 +5,37 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from mapi.access.secret import server_secret
+from mapi.access.sessions import write_sign_in_link
+from mapi.access.tokens import authenticate
 from mapi.api.app import build_app
+from mapi.api.entrance import Entrance
+from mapi.api.journal import write_log_to
 from mapi.database.door import Database
 from mapi.serve.platform import Foundation, lay_foundation
+from mapi.serve.protocol import BoundedProtocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
     from mapi.config import Settings
 
-__all__ = ["serve"]
+__all__ = ["entrance_of", "serve"]
+
+#: Of one token on one replica, where a server is shared. A training that logs every second from
+#: eight ranks sends 8; a page that opens sends 30.
+_REQUESTS_PER_SECOND = 300
 
 #: How long requests under way may take after the server was told to stop.
 _DRAIN_SECONDS = 10
@@ -50,12 +62,67 @@ def serve(
         listening = _listen(host, port)
         undo.callback(listening.close)
         foundation = lay_foundation(settings, undo)
-        url = f"http://{host}:{listening.getsockname()[1]}"
+        url = settings.public_url or _url(host, listening.getsockname()[1])
         if foundation.token is not None:
             _announce(settings.home, url, foundation.token, undo=undo)
+        says_requests = settings.log_level or ("warning" if is_ours(settings) else "info")
+        undo.callback(_stop_logging, write_log_to(level=says_requests))
         asyncio.run(
-            _serve(settings, foundation, listening, version=version, ready=lambda: say(url))
+            _serve(settings, foundation, listening, version=version, ready=_Ready(url, say))
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What is said when requests are answered."""
+
+    url: str
+    say: Callable[[str], None]
+
+    async def __call__(self, database: Database, foundation: Foundation) -> None:
+        self.say(self.url)
+        if foundation.token is not None:
+            code = await _local_link(database, foundation.token)
+            self.say(f"Sign in once: {self.url}/sign-in?code={code}")
+
+
+async def _local_link(database: Database, token: str) -> str:
+    principal = await authenticate(database, token)
+    async with database.transaction(principal.reach) as connection:
+        return await write_sign_in_link(
+            connection, name=principal.name, scopes=principal.scopes, user_id=principal.user_id
+        )
+
+
+def is_ours(settings: Settings) -> bool:
+    """Say whether the database is one of our own, for the people of one machine."""
+    return settings.database_url is None
+
+
+def entrance_of(settings: Settings, *, host: str, secret: bytes) -> Entrance:
+    """Return the way in that the settings ask for.
+
+    Args:
+        settings: what the operator decides.
+        host: where the server listens.
+        secret: the installation's.
+    """
+    rate = settings.rate_limit
+    if rate is None:
+        rate = 0 if is_ours(settings) else _REQUESTS_PER_SECOND
+    is_private = host in {"127.0.0.1", "::1", "localhost"} and not settings.trusted_proxies
+    return Entrance(
+        public_url=settings.public_url,
+        checks_host=True,
+        names=frozenset({host.lower()}),
+        secret=secret,
+        requests_per_second=rate,
+        logs_requests=(settings.log_level or ("warning" if is_ours(settings) else "info"))
+        == "info",
+        metrics_open=is_private and settings.metrics_token is None,
+        metrics_token=settings.metrics_token,
+        oidc=settings.oidc,
+    )
 
 
 async def _serve(
@@ -64,20 +131,26 @@ async def _serve(
     listening: socket.socket,
     *,
     version: str,
-    ready: Callable[[], None],
+    ready: _Ready,
 ) -> None:
     database = Database(foundation.database_url, connections=settings.database_connections)
     await database.open()
     try:
+        entrance = entrance_of(
+            settings, host=listening.getsockname()[0], secret=await server_secret(database)
+        )
         server = _Server(
             uvicorn.Config(
-                build_app(database, version=version),
-                log_level="warning",
+                build_app(database, version=version, entrance=entrance),
+                http=BoundedProtocol,
+                log_config=None,
                 access_log=False,
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=list(settings.trusted_proxies),
                 timeout_graceful_shutdown=_DRAIN_SECONDS,
                 server_header=False,
             ),
-            ready,
+            lambda: ready(database, foundation),
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, server.end)
@@ -89,7 +162,7 @@ async def _serve(
 class _Server(uvicorn.Server):
     """A server whose end is ours to begin."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
         self._ready = ready
 
@@ -100,7 +173,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._ready()
+            await self._ready()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -108,8 +181,20 @@ class _Server(uvicorn.Server):
         yield
 
 
+def _url(host: str, port: int) -> str:
+    # Who listens on every address is reached on this machine by its own.
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - compared only
+    return f"http://{f'[{name}]' if ':' in name and name[0] != '[' else name}:{port}"
+
+
+def _stop_logging(writer: logging.Handler) -> None:
+    for name in ("mapi", "uvicorn.error", "psycopg.pool"):
+        logging.getLogger(name).removeHandler(writer)
+
+
 def _listen(host: str, port: int) -> socket.socket:
-    found = socket.create_server((host, port), backlog=512)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.create_server((host, port), family=family, backlog=512)
     # An answer in two segments would else wait 40 ms for the first one's acknowledgement.
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return found

@@ -17,12 +17,23 @@ from mapi.database.migrate import ensure_tenant, migrate
 from mapi.errors import SettingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import ExitStack
     from pathlib import Path
 
     from mapi.config import Settings
 
-__all__ = ["Foundation", "lay_foundation"]
+__all__ = [
+    "LOCAL_TENANT",
+    "LOGIN",
+    "Foundation",
+    "database_password",
+    "embedded_server",
+    "lay_foundation",
+    "login_of",
+    "reach_foundation",
+    "start_embedded",
+]
 
 LOGIN = "mapi"
 LOCAL_TENANT = "local"
@@ -38,11 +49,13 @@ class Foundation:
 
     Attributes:
         database_url: connects as the role without power.
+        admin_url: connects as a role that may create; ``None`` where nobody named one.
         token: an admin's of the local tenant; ``None`` where others manage tenants.
     """
 
-    def __init__(self, database_url: str, token: str | None) -> None:
+    def __init__(self, database_url: str, admin_url: str | None, token: str | None) -> None:
         self.database_url = database_url
+        self.admin_url = admin_url
         self.token = token
 
 
@@ -61,31 +74,88 @@ def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
     """
     if settings.database_url is not None:
         return _external(settings)
+    server = start_embedded(settings, undo)
+    password = database_password(settings)
+    migrate(server.superuser_url(), login=LOGIN, password=password)
+    url = server.url(LOGIN, password, "postgres")
+    token = _local_token(settings.home, server.superuser_url())
+    return Foundation(url, server.superuser_url(), token)
+
+
+def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
+    """Return the database of a server that runs, or start it: for commands beside the server.
+
+    Args:
+        settings: what the operator decides.
+        undo: gets what is to be undone.
+
+    Raises:
+        DatabaseError: the database cannot be started, reached or migrated.
+    """
+    if settings.database_url is not None:
+        return Foundation(settings.database_url, settings.database_admin_url, None)
+    server = embedded_server(settings)
+    if not server.attach():
+        return lay_foundation(settings, undo)
+    url = server.url(LOGIN, database_password(settings), "postgres")
+    return Foundation(url, server.superuser_url(), None)
+
+
+def start_embedded(settings: Settings, undo: ExitStack) -> EmbeddedServer:
+    """Start the database of the home, which nobody else may work in meanwhile.
+
+    Raises:
+        DatabaseError: it cannot be started, or the home is in use.
+    """
     home = Home(settings.home, allow_network=settings.allow_network_home)
     home.enter()
     undo.callback(home.leave)
-    server = EmbeddedServer(
+    server = embedded_server(settings)
+    undo.callback(server.stop)
+    server.start()
+    return server
+
+
+def embedded_server(settings: Settings) -> EmbeddedServer:
+    """Return the database of the home, as it is: running or not."""
+    return EmbeddedServer(
         settings.home / "postgres",
         find_binaries(settings.postgres_bin),
         find_identity(settings.postgres_uid),
     )
-    undo.callback(server.stop)
-    server.start()
-    password = _kept(settings.home / "database-password", lambda: secrets.token_urlsafe(32))
-    migrate(server.superuser_url(), login=LOGIN, password=password)
-    url = server.url(LOGIN, password, "postgres")
-    return Foundation(url, _local_token(settings.home, server.superuser_url()))
+
+
+def database_password(settings: Settings) -> str:
+    """Return the password of the role that the server connects with to its own database."""
+    return _kept(settings.home / "database-password", lambda: secrets.token_urlsafe(32))
 
 
 def _external(settings: Settings) -> Foundation:
     assert settings.database_url is not None
     if settings.database_admin_url is not None:
         parts = psycopg.conninfo.conninfo_to_dict(settings.database_url)
-        login = parts.get("user")
-        if not login:
-            raise SettingError("MAPI_DATABASE_URL names no user; the server connects as one.")
-        migrate(settings.database_admin_url, login=str(login), password=parts.get("password"))  # type: ignore[arg-type]
-    return Foundation(settings.database_url, None)
+        password = parts.get("password")
+        migrate(
+            settings.database_admin_url,
+            login=login_of(settings.database_url),
+            password=None if password is None else str(password),
+        )
+    return Foundation(settings.database_url, settings.database_admin_url, None)
+
+
+def login_of(url: str) -> str:
+    """Return the role that a connection string names.
+
+    Raises:
+        SettingError: it is no connection string, or names none.
+    """
+    try:
+        found = psycopg.conninfo.conninfo_to_dict(url).get("user")
+    except psycopg.Error as error:
+        raise SettingError(f"MAPI_DATABASE_URL is no connection string: {error}") from None
+    if not found:
+        raise SettingError("MAPI_DATABASE_URL names no user; the server connects as one.")
+    return str(found)
 
 
 def _local_token(home: Path, superuser_url: str) -> str:
@@ -108,10 +178,10 @@ def _local_token(home: Path, superuser_url: str) -> str:
     return _kept(path, lambda: token.text)
 
 
-def _kept(path: Path, make: object) -> str:
+def _kept(path: Path, make: Callable[[], str]) -> str:
     """Return the secret that a file keeps, made on the first call."""
     if not path.exists():
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(make())  # type: ignore[operator]
+            file.write(make())
     return path.read_text(encoding="ascii").strip()

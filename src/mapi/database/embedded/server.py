@@ -72,6 +72,7 @@ class EmbeddedServer:
         self._log = directory / "log"
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: Path | None = None
+        self._attached: Path | None = None
 
     @property
     def process_id(self) -> int | None:
@@ -118,11 +119,22 @@ class EmbeddedServer:
         Raises:
             DatabaseError: the server is not running.
         """
-        if self._socket is None:
+        socket = self._socket or self._attached
+        if socket is None:
             raise DatabaseError("The embedded database is not running.")
         return make_conninfo(
-            host=str(self._socket), port=_PORT, user=user, password=password, dbname=database
+            host=str(socket), port=_PORT, user=user, password=password, dbname=database
         )
+
+    def attach(self) -> bool:
+        """Use the server that another process runs here; say whether there is one."""
+        pid, status = self._postmaster()
+        if pid is None or status != "ready" or not self._serves_here(pid):
+            return False
+        lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        # pidfile.h: the fifth line is the socket's directory.
+        self._attached = Path(lines[4].strip())
+        return True
 
     def superuser_url(self, database: str = "postgres") -> str:
         """Return the connection string of the role that owns the cluster."""

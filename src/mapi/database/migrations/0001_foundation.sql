@@ -23,6 +23,15 @@ create table mapi.tenants (
     created timestamptz not null default now()
 );
 
+-- One random secret of the installation: it signs what a client carries for us (cursors, the state
+-- of a sign-in), so that every replica can read what another one wrote.
+create table mapi.server_secrets (
+    is_the_one boolean primary key default true check (is_the_one),
+    secret bytea not null
+);
+insert into mapi.server_secrets (secret)
+values (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid() || gen_random_uuid(), 'UTF8')));
+
 create table mapi.projects (
     tenant_id int not null references mapi.tenants on delete cascade,
     id bigint generated always as identity,
@@ -64,6 +73,10 @@ create table mapi.tokens (
     -- SHA-256 of the secret, which has 256 random bits: a slow hash would add nothing
     secret_hash bytea not null,
     name text not null,
+    -- 'bearer': for programs; 'session': a browser's cookie; 'sign_in': a link that works once
+    kind text not null default 'bearer',
+    -- whose session it is: that one's end is its end
+    parent_id text,
     scopes text[] not null,
     -- null: a service token, which has its scopes and no owner's role
     user_id bigint,
@@ -75,7 +88,8 @@ create table mapi.tokens (
     primary key (tenant_id, id),
     unique (id),
     foreign key (tenant_id, user_id) references mapi.users on delete cascade,
-    foreign key (tenant_id, project_id) references mapi.projects on delete cascade
+    foreign key (tenant_id, project_id) references mapi.projects on delete cascade,
+    foreign key (tenant_id, parent_id) references mapi.tokens on delete cascade
 );
 
 create table mapi.experiments (
@@ -385,6 +399,7 @@ create table mapi.idempotency_keys (
     request_hash bytea not null,
     -- null while the first request is under way
     status int,
+    -- the answer, sealed with the caller's own token: it may hold a secret that we keep as a hash
     body bytea,
     created timestamptz not null default now(),
     primary key (tenant_id, principal, key)
@@ -452,14 +467,15 @@ join mapi.run_metric_points as points
 create function mapi.find_token_v1(token_id text, token_hash bytea)
 returns table (
     tenant_id int, user_id bigint, user_name text, project_id bigint, scopes text[],
-    name text, expires timestamptz, revoked timestamptz, roles jsonb
+    name text, kind text, expires timestamptz, revoked timestamptz, roles jsonb
 )
 language sql stable security definer
 set search_path = ''
 begin atomic
     select
         token.tenant_id, token.user_id, coalesce(owner.name, token.name), token.project_id,
-        token.scopes, token.name, token.expires, token.revoked,
+        token.scopes, token.name, token.kind, least(token.expires, parent.expires),
+        least(token.revoked, parent.revoked),
         coalesce(
             (
                 select jsonb_object_agg(coalesce(member.project_id::text, '*'), member.role)
@@ -471,6 +487,8 @@ begin atomic
     from mapi.tokens as token
     left join mapi.users as owner
         on owner.tenant_id = token.tenant_id and owner.id = token.user_id
+    left join mapi.tokens as parent
+        on parent.tenant_id = token.tenant_id and parent.id = token.parent_id
     where token.id = token_id and token.secret_hash = token_hash;
 end;
 
@@ -493,7 +511,7 @@ begin
         from pg_catalog.pg_class as class
         where class.relnamespace = 'mapi'::regnamespace
             and class.relkind in ('r', 'p')
-            and class.relname <> 'migrations'
+            and class.relname not in ('migrations', 'server_secrets')
     loop
         execute format('alter table mapi.%I enable row level security', entry.relname);
         execute format('alter table mapi.%I force row level security', entry.relname);
@@ -530,6 +548,7 @@ create policy lookup on mapi.members for select to mapi_owner using (true);
 
 revoke insert, update, delete on mapi.tenants from mapi_app;
 revoke update, delete on mapi.audit from mapi_app;
+grant select on mapi.server_secrets to mapi_app;
 
 grant select on mapi.run_metrics to mapi_app;
 revoke execute on all functions in schema mapi from public;
