@@ -11,7 +11,19 @@ from litestar.enums import ScopeType
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 
-from mapi.api import health, metrics, runs
+from mapi.api import (
+    attempts,
+    corrections,
+    documents,
+    health,
+    logs,
+    metrics,
+    params,
+    points,
+    runs,
+    spans,
+    tags,
+)
 from mapi.api.authentication import TokenAuthentication
 from mapi.api.problems import exception_handlers
 from mapi.api.rights import check_declared, require_scope
@@ -24,7 +36,33 @@ if TYPE_CHECKING:
 
 __all__ = ["build_app"]
 
-_ROUTES = (health.alive, health.ready, runs.create, runs.read, metrics.write, metrics.points)
+_ROUTES = (
+    health.alive,
+    health.ready,
+    runs.create,
+    runs.read,
+    metrics.points,
+    points.write,
+    points.correct,
+    points.read_writers,
+    attempts.register,
+    attempts.end,
+    attempts.read,
+    params.write,
+    params.read,
+    tags.write,
+    tags.remove,
+    tags.read,
+    logs.append,
+    logs.read,
+    spans.append,
+    spans.read,
+    documents.put_environment,
+    documents.put_config,
+    documents.read_environment,
+    documents.read_config,
+    corrections.correct,
+)
 
 
 def build_app(database: Database, *, version: str) -> Litestar:
