@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -18,12 +19,12 @@ from mapi.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import ExitStack
     from pathlib import Path
 
     from mapi.config import Settings
 
 __all__ = [
+    "LOCAL_PROJECT",
     "LOCAL_TENANT",
     "LOGIN",
     "Foundation",
@@ -31,6 +32,7 @@ __all__ = [
     "embedded_server",
     "lay_foundation",
     "login_of",
+    "migrate_all",
     "reach_foundation",
     "start_embedded",
 ]
@@ -101,6 +103,29 @@ def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
     return Foundation(url, server.superuser_url(), None)
 
 
+def migrate_all(settings: Settings) -> list[str]:
+    """Bring the database to this version, and return the names of what was applied.
+
+    Raises:
+        DatabaseError: the database cannot be started, reached or migrated.
+        SettingError: nobody named a role that may create.
+    """
+    with ExitStack() as undo:
+        if settings.database_url is None:
+            server = embedded_server(settings)
+            if not server.attach():
+                server = start_embedded(settings, undo)
+            return migrate(
+                server.superuser_url(), login=LOGIN, password=database_password(settings)
+            )
+        if settings.database_admin_url is None:
+            raise SettingError(
+                "MAPI_DATABASE_ADMIN_URL is not set: name the database as a role that may create "
+                "roles and schemas, such as postgresql://postgres:...@host/mapi."
+            )
+        return _migrate_external(settings)
+
+
 def start_embedded(settings: Settings, undo: ExitStack) -> EmbeddedServer:
     """Start the database of the home, which nobody else may work in meanwhile.
 
@@ -133,14 +158,20 @@ def database_password(settings: Settings) -> str:
 def _external(settings: Settings) -> Foundation:
     assert settings.database_url is not None
     if settings.database_admin_url is not None:
-        parts = psycopg.conninfo.conninfo_to_dict(settings.database_url)
-        password = parts.get("password")
-        migrate(
-            settings.database_admin_url,
-            login=login_of(settings.database_url),
-            password=None if password is None else str(password),
-        )
+        _migrate_external(settings)
     return Foundation(settings.database_url, settings.database_admin_url, None)
+
+
+def _migrate_external(settings: Settings) -> list[str]:
+    assert settings.database_url is not None
+    assert settings.database_admin_url is not None
+    login = login_of(settings.database_url)
+    password = psycopg.conninfo.conninfo_to_dict(settings.database_url).get("password")
+    return migrate(
+        settings.database_admin_url,
+        login=login,
+        password=None if password is None else str(password),
+    )
 
 
 def login_of(url: str) -> str:
