@@ -9,6 +9,7 @@ from litestar import Request, get, patch, post
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_at
 from mapi.database.door import Connection, Database
@@ -25,7 +26,7 @@ __all__ = ["end", "read", "register"]
 
 @post(
     "/v1/runs/{run:str}/attempts",
-    opt={RIGHT: Scope.WRITE},
+    opt={RIGHT: Scope.WRITE, BODY: AttemptBody},
     status_code=200,
     summary="Register an attempt",
 )
@@ -51,7 +52,11 @@ async def register(
     return await database.run(request.user.reach, work)
 
 
-@patch("/v1/runs/{run:str}/attempts", opt={RIGHT: Scope.WRITE}, summary="End an attempt")
+@patch(
+    "/v1/runs/{run:str}/attempts",
+    opt={RIGHT: Scope.WRITE, BODY: AttemptEnd},
+    summary="End an attempt",
+)
 async def end(request: Request[Principal, Any, Any], database: Database, run: str) -> AttemptFacts:
     """Say how an attempt ended."""
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), AttemptEnd)

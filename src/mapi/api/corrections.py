@@ -7,6 +7,7 @@ from litestar import Request, post
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.errors import Fault, InvalidError
@@ -23,7 +24,7 @@ __all__ = ["correct"]
 
 @post(
     "/v1/runs/{run:str}/corrections",
-    opt={RIGHT: Scope.ADMIN},
+    opt={RIGHT: Scope.ADMIN, BODY: CorrectionBody},
     status_code=200,
     summary="Delete from the log",
 )

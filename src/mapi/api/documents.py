@@ -9,6 +9,7 @@ from msgspec import Raw
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_at
 from mapi.database.door import Connection, Database
@@ -30,7 +31,7 @@ _Rank = Annotated[int, Parameter(ge=0, le=_RANK_MAX)]
 
 @put(
     "/v1/runs/{run:str}/environment",
-    opt={RIGHT: Scope.WRITE},
+    opt={RIGHT: Scope.WRITE, BODY: Document},
     status_code=204,
     summary="Keep the environment",
 )
@@ -43,7 +44,7 @@ async def put_environment(
 
 @put(
     "/v1/runs/{run:str}/config",
-    opt={RIGHT: Scope.WRITE},
+    opt={RIGHT: Scope.WRITE, BODY: Document},
     status_code=204,
     summary="Keep the config",
 )

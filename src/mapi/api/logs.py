@@ -10,6 +10,7 @@ from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.batches import batch_answer
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_of
 from mapi.database.door import Connection, Database
@@ -31,7 +32,7 @@ _TEXT_LENGTH_MAX = 200
 
 @post(
     "/v1/runs/{run:str}/logs",
-    opt={RIGHT: Scope.WRITE},
+    opt={RIGHT: Scope.WRITE, BODY: LogAppend},
     status_code=200,
     summary="Append log lines",
 )

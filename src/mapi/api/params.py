@@ -9,6 +9,7 @@ from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.batches import batch_answer
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.series.names import PARAM_KEY_LENGTH_MAX
@@ -24,7 +25,10 @@ __all__ = ["read", "write"]
 
 
 @post(
-    "/v1/runs/{run:str}/params", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Write params"
+    "/v1/runs/{run:str}/params",
+    opt={RIGHT: Scope.WRITE, BODY: ParamsBody},
+    status_code=200,
+    summary="Write params",
 )
 async def write(
     request: Request[Principal, Any, Any], database: Database, run: str

@@ -9,6 +9,7 @@ from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.batches import batch_answer
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.series.identity import identify
@@ -20,13 +21,16 @@ from mapi.tracking.writing import Counts, Sender, list_writers
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.enums import Scope
 from mapi.wire.metric_columns import MetricColumns, decode_metrics
-from mapi.wire.metrics import BatchAnswer, WriterPosition, Writers
+from mapi.wire.metrics import BatchAnswer, MetricsBody, WriterPosition, Writers
 
 __all__ = ["correct", "read_writers", "write"]
 
 
 @post(
-    "/v1/runs/{run:str}/metrics", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Log points"
+    "/v1/runs/{run:str}/metrics",
+    opt={RIGHT: Scope.WRITE, BODY: MetricsBody},
+    status_code=200,
+    summary="Log points",
 )
 async def write(
     request: Request[Principal, Any, Any], database: Database, run: str
@@ -44,7 +48,7 @@ async def write(
 
 @post(
     "/v1/runs/{run:str}/metrics/corrections",
-    opt={RIGHT: Scope.WRITE},
+    opt={RIGHT: Scope.WRITE, BODY: MetricsBody},
     status_code=200,
     summary="Log points again",
 )

@@ -9,6 +9,7 @@ from litestar.params import Parameter
 
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.database.door import Database
 from mapi.search import (
@@ -58,7 +59,12 @@ async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     return await _answer(request, database, project, sent=sent, secret=secret)
 
 
-@post("/v1/runs/search", opt={RIGHT: Scope.READ}, status_code=200, summary="Search runs by a body")
+@post(
+    "/v1/runs/search",
+    opt={RIGHT: Scope.READ, BODY: RunSearch},
+    status_code=200,
+    summary="Search runs by a body",
+)
 async def search(
     request: Request[Principal, Any, Any], database: Database, secret: bytes
 ) -> RunPage:
@@ -99,7 +105,12 @@ def _texts(sent: str | list[str] | None) -> Sequence[str]:
     return (sent,) if isinstance(sent, str) else sent
 
 
-@post("/v1/search/parse", opt={RIGHT: Scope.READ}, status_code=200, summary="How a search is read")
+@post(
+    "/v1/search/parse",
+    opt={RIGHT: Scope.READ, BODY: ParseBody},
+    status_code=200,
+    summary="How a search is read",
+)
 async def parse(request: Request[Principal, Any, Any]) -> ParsedFilter:
     """Return how a filter, an order and columns are read, or where they are wrong."""
     body = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), ParseBody)

@@ -9,6 +9,7 @@ from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.batches import batch_answer
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_of
 from mapi.database.door import Connection, Database
@@ -27,7 +28,12 @@ _STREAM_LENGTH_MAX = 200
 _CURSOR_LENGTH_MAX = 64
 
 
-@post("/v1/runs/{run:str}/spans", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Keep spans")
+@post(
+    "/v1/runs/{run:str}/spans",
+    opt={RIGHT: Scope.WRITE, BODY: SpanAppend},
+    status_code=200,
+    summary="Keep spans",
+)
 async def append(
     request: Request[Principal, Any, Any], database: Database, run: str
 ) -> BatchAnswer:

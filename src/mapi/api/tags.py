@@ -9,6 +9,7 @@ from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.batches import batch_answer
 from mapi.api.bodies import read_body
+from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.errors import Fault, InvalidError
@@ -23,7 +24,7 @@ from mapi.wire.notes import Tags, TagsBody
 __all__ = ["read", "remove", "write"]
 
 
-@put("/v1/runs/{run:str}/tags", opt={RIGHT: Scope.WRITE}, summary="Write tags")
+@put("/v1/runs/{run:str}/tags", opt={RIGHT: Scope.WRITE, BODY: TagsBody}, summary="Write tags")
 async def write(
     request: Request[Principal, Any, Any], database: Database, run: str
 ) -> BatchAnswer:
