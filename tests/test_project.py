@@ -27,8 +27,8 @@ def test_the_extra_all_holds_every_other_extra() -> None:
     assert everything == f"expr-tracker[{','.join(sorted(extras, key=everything.index))}]"
 
 
-def test_the_only_command_is_et() -> None:
-    assert PROJECT["scripts"] == {"et": "expr_tracker.cli:main"}
+def test_there_is_a_command_for_each_half() -> None:
+    assert PROJECT["scripts"] == {"et": "expr_tracker.cli:main", "mapi": "mapi.cli:main"}
 
 
 @pytest.mark.parametrize("package", ["expr_tracker", "mapi"])
