@@ -41,7 +41,7 @@ from mapi.api.front import Front
 from mapi.api.idempotency import idempotent
 from mapi.api.meters import Meters
 from mapi.api.oidc import IdentityProvider
-from mapi.api.problems import exception_handlers
+from mapi.api.problems import problem_answers
 from mapi.api.queries import refuse_unknown_parameters
 from mapi.api.rights import check_declared, require_scope
 from mapi.errors import MapiError
@@ -142,7 +142,7 @@ def build_app(database: Database, *, version: str, entrance: Entrance | None = N
             idempotent(database),
         ],
         guards=[require_scope, refuse_unknown_parameters],
-        exception_handlers=exception_handlers(),
+        exception_handlers=problem_answers(),
         lifespan=[_stamping(database, uses)],
         request_max_body_size=BATCH_BYTES_MAX,
         # Ours is made from the structs that the decoders enforce.
