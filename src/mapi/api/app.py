@@ -113,6 +113,8 @@ def build_app(database: Database, *, version: str, entrance: Entrance | None = N
         exception_handlers=exception_handlers(),
         lifespan=[_stamping(database, uses)],
         request_max_body_size=BATCH_BYTES_MAX,
+        # The program decides where its log goes; the framework would take the root logger.
+        logging_config=None,
         # Ours is made from the structs that the decoders enforce.
         openapi_config=None,
     )

@@ -4,7 +4,8 @@ import time
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -40,7 +41,7 @@ _LABEL = "label."
     summary="Log points",
 )
 async def write(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Write points, as rows or as columns; what is sent again changes nothing and is counted."""
     body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
@@ -72,13 +73,13 @@ async def write(
 )
 async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
-    key: str,
-    start: Annotated[int, Parameter(query="from", ge=SCALAR_STEP)] = SCALAR_STEP,
-    stop: Annotated[int | None, Parameter(query="to", ge=0)] = None,
-    attempt: Annotated[int | None, Parameter(ge=1)] = None,
-    limit: Annotated[int, Parameter(ge=1, le=_POINTS_MAX)] = _POINTS_MAX,
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    key: FromQuery[str],
+    start: Annotated[int, QueryParameter(name="from", ge=SCALAR_STEP)] = SCALAR_STEP,
+    stop: Annotated[int | None, QueryParameter(name="to", ge=0)] = None,
+    attempt: Annotated[int | None, QueryParameter(ge=1)] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=_POINTS_MAX)] = _POINTS_MAX,
 ) -> Curve:
     """Return the points of one series, exactly as logged, by step."""
     labels = {
