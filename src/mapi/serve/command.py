@@ -116,7 +116,12 @@ def entrance_of(settings: Settings, *, host: str, secret: bytes) -> Entrance:
     rate = settings.rate_limit
     if rate is None:
         rate = 0 if is_ours(settings) else _REQUESTS_PER_SECOND
-    is_private = host in {"127.0.0.1", "::1", "localhost"} and not settings.trusted_proxies
+    # With an address for users or a proxy, whoever comes from loopback may come from anywhere.
+    is_private = (
+        host in {"127.0.0.1", "::1", "localhost"}
+        and settings.public_url is None
+        and not settings.trusted_proxies
+    )
     return Entrance(
         public_url=settings.public_url,
         checks_host=True,

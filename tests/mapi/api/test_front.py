@@ -111,6 +111,15 @@ async def test_long_addresses_and_headers_are_refused_before_anything_is_looked_
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+@pytest.mark.parametrize("path", ["/v1/limits?project=a%00b", "/v1/runs/a%00b", "/v1/a%00b"])
+async def test_an_address_with_a_zero_is_refused_before_the_database_sees_it(
+    app: Litestar, tenant: Tenant, path: str
+) -> None:
+    async with caller(app, give_token(tenant, Scope.ADMIN).text) as client:
+        answer = await client.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (422, "SCHEMA_INVALID")
+
+
 async def test_a_misspelt_parameter_is_refused_with_the_right_one(
     app: Litestar, tenant: Tenant
 ) -> None:
