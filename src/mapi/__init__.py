@@ -1,11 +1,9 @@
 """The platform half: the log of every run of a team, searchable, comparable, isolated by tenant.
 
-It will keep metrics with labels, params, tags, notes, log lines and media next to the run, and
-execute model code in a sandbox. It reads run directories that ``expr_tracker`` wrote; the library
-never needs it.
+It keeps metrics with labels, params, tags, notes, log lines and media next to the run. It reads run
+directories that ``expr_tracker`` wrote; the library never needs it. Its command is ``mapi``.
 
-Nothing is public here yet: the package reserves the name, and it has no command until it has one
-that works.
+Nothing is public here yet: the package reserves the name.
 """
 
 __all__: list[str] = []

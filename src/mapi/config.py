@@ -194,8 +194,9 @@ class _Variables:
             parts = urlsplit("")
         is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
         if not is_whole or parts.query or parts.fragment or parts.username is not None:
+            shown = text.rpartition("@")[2]  # a password may stand before it
             raise SettingError(
-                f"{name}={text!r}: expected an address such as https://mapi.example."
+                f"{name}={shown!r}: expected an address such as https://mapi.example."
             )
         return text.rstrip("/")
 

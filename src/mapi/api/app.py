@@ -41,7 +41,7 @@ from mapi.api.front import Front
 from mapi.api.idempotency import idempotent
 from mapi.api.meters import Meters
 from mapi.api.oidc import IdentityProvider
-from mapi.api.problems import problem_answers
+from mapi.api.problems import answers_by_exception
 from mapi.api.queries import refuse_unknown_parameters
 from mapi.api.rights import check_declared, require_scope
 from mapi.errors import MapiError
@@ -142,9 +142,11 @@ def build_app(database: Database, *, version: str, entrance: Entrance | None = N
             idempotent(database),
         ],
         guards=[require_scope, refuse_unknown_parameters],
-        exception_handlers=problem_answers(),
+        exception_handlers=answers_by_exception(),
         lifespan=[_stamping(database, uses)],
         request_max_body_size=BATCH_BYTES_MAX,
+        # The program decides where its log goes; the framework would take the root logger.
+        logging_config=None,
         # Ours is made from the structs that the decoders enforce.
         openapi_config=None,
     )

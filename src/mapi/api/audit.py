@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from litestar import Request, Response, get
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromQuery, QueryParameter
 
 from mapi.access.audit import list_audit
 from mapi.access.rights import Principal
@@ -22,9 +23,9 @@ _INT64_DIGITS = 18
 @get("/v1/audit", opt={RIGHT: Scope.ADMIN}, summary="Read the audit")
 async def read(  # noqa: PLR0917 - the framework gives them by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    limit: Annotated[int, Parameter(ge=1, le=_LIMIT_MAX)] = 50,
-    cursor: str | None = None,
+    database: NamedDependency[Database],
+    limit: Annotated[int, QueryParameter(ge=1, le=_LIMIT_MAX)] = 50,
+    cursor: FromQuery[str | None] = None,
 ) -> Response[AuditPage]:
     """Return who changed rights, tokens, members and limits, the newest first."""
     request.user.require(Scope.ADMIN)

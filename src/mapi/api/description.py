@@ -58,7 +58,7 @@ def describe(app: Litestar, *, version: str) -> dict[str, Any]:
         app: the application.
         version: of the program.
     """
-    routes = sorted(_routes_of(app), key=lambda one: (one[0], one[1]))
+    routes = sorted(_described_routes(app), key=lambda one: (one[0], one[1]))
     kinds: list[Any] = [Problem]
     for _, _, handler in routes:
         kinds += [
@@ -106,7 +106,7 @@ async def openapi(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
     return Response(found, headers={"Cache-Control": "max-age=60"})
 
 
-def _routes_of(app: Litestar) -> list[tuple[str, str, BaseRouteHandler]]:
+def _described_routes(app: Litestar) -> list[tuple[str, str, BaseRouteHandler]]:
     found = []
     for route in app.routes:
         for handler in getattr(route, "route_handlers", ()):

@@ -97,6 +97,9 @@ class Front:
                 ProblemCode.HEADERS_TOO_LARGE,
                 f"the headers have {size} bytes: at most {_HEADER_BYTES_MAX}",
             )
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            # No text of the database holds it, so nothing is called so.
+            return InvalidError(Fault("/query", "U+0000 cannot be stored; leave it out"))
         host = header_of(scope, b"host")
         if not self._entrance.knows_host(host):
             return _too_much(

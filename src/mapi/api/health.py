@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 
 from mapi.api.authentication import PUBLIC
 from mapi.api.description import ANSWERS
@@ -19,7 +20,7 @@ async def alive() -> dict[str, str]:
 
 
 @get("/readyz", opt={PUBLIC: True, ANSWERS: (200, 503)}, summary="Can it serve?")
-async def ready(database: Database) -> Response[dict[str, Any]]:
+async def ready(database: NamedDependency[Database]) -> Response[dict[str, Any]]:
     """Ask the database for an answer."""
     try:
         async with database.outside() as connection:

@@ -3,6 +3,8 @@
 from typing import Any
 
 from litestar import Request, get, put
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
 
 from mapi.access.limits import measure_usage, merged_limits, read_limits, set_project_limits
 from mapi.access.projects import find_project
@@ -27,7 +29,9 @@ _REQUESTS = {
 
 @get("/v1/limits", opt={RIGHT: Scope.READ}, summary="Read limits")
 async def read(
-    request: Request[Principal, Any, Any], database: Database, project: str | None = None
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    project: FromQuery[str | None] = None,
 ) -> LimitsAnswer:
     """Return what a run of the project may keep; without one, of a project without its own limits."""
     async with database.transaction(request.user.reach) as connection:
@@ -35,7 +39,9 @@ async def read(
 
 
 @put("/v1/limits", opt={RIGHT: Scope.ADMIN, BODY: LimitsBody}, summary="Set limits of a project")
-async def write(request: Request[Principal, Any, Any], database: Database) -> LimitsAnswer:
+async def write(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> LimitsAnswer:
     """Change a project's limits, up to the tenant's, which the operator sets."""
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)
     sent = decode(body, LimitsBody, bytes_max=BODY_BYTES_MAX)
@@ -57,7 +63,9 @@ async def write(request: Request[Principal, Any, Any], database: Database) -> Li
 
 
 @get("/v1/usage", opt={RIGHT: Scope.READ}, summary="Read usage")
-async def usage(request: Request[Principal, Any, Any], database: Database) -> UsageAnswer:
+async def usage(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> UsageAnswer:
     """Return rows and bytes by project and kind, of the projects that you see."""
     async with database.transaction(request.user.reach) as connection:
         return await measure_usage(connection)

@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from litestar import Request, get
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -34,13 +35,13 @@ _LABEL = "label."
 )
 async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
-    key: str,
-    start: Annotated[int, Parameter(query="from", ge=SCALAR_STEP)] = SCALAR_STEP,
-    stop: Annotated[int | None, Parameter(query="to", ge=0)] = None,
-    attempt: Annotated[int | None, Parameter(ge=1)] = None,
-    limit: Annotated[int, Parameter(ge=1, le=_POINTS_MAX)] = _POINTS_MAX,
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    key: FromQuery[str],
+    start: Annotated[int, QueryParameter(name="from", ge=SCALAR_STEP)] = SCALAR_STEP,
+    stop: Annotated[int | None, QueryParameter(name="to", ge=0)] = None,
+    attempt: Annotated[int | None, QueryParameter(ge=1)] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=_POINTS_MAX)] = _POINTS_MAX,
 ) -> Curve:
     """Return the points of one series, exactly as logged, by step."""
     labels = {

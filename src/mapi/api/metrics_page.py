@@ -8,6 +8,7 @@ import hmac
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
+from litestar.di import NamedDependency
 
 from mapi.access.rights import Principal
 from mapi.api.authentication import PUBLIC
@@ -24,9 +25,9 @@ _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 @get("/metrics", opt={PUBLIC: True}, summary="Read the meters", media_type=_TYPE)
 async def meters_text(  # noqa: PLR0917 - the framework gives them by name
     request: Request[Principal, str, State],
-    database: Database,
-    entrance: Entrance,
-    meters: Meters,
+    database: NamedDependency[Database],
+    entrance: NamedDependency[Entrance],
+    meters: NamedDependency[Meters],
 ) -> Response[bytes]:
     """Return counts and times in Prometheus' text format."""
     scheme, _, sent = request.headers.get("authorization", "").partition(" ")

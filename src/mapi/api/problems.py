@@ -19,7 +19,7 @@ from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem, ProblemFault
 if TYPE_CHECKING:
     from litestar import Request
 
-__all__ = ["answer_to", "encoded_problem", "problem_answers"]
+__all__ = ["answer_to", "answers_by_exception", "encoded_problem"]
 
 _logger: Final = logging.getLogger("mapi.api")
 #: Where the codes are explained.
@@ -103,7 +103,7 @@ def encoded_problem(error: Exception, *, request_id: str) -> tuple[int, dict[str
     return problem.status, headers, _encoder.encode(problem)
 
 
-def problem_answers() -> dict[type[Exception] | int, Any]:
+def answers_by_exception() -> dict[type[Exception] | int, Any]:
     """Return what the application does with each exception."""
     return {Exception: answer_to, HTTPException: answer_to}
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Request, Response, get, post
+from litestar.di import NamedDependency
 
 from mapi.access.projects import create_project, list_projects
 from mapi.access.rights import Principal
@@ -19,7 +20,9 @@ __all__ = ["create", "list_all"]
 
 
 @get("/v1/projects", opt={RIGHT: Scope.READ}, summary="List projects")
-async def list_all(request: Request[Principal, Any, Any], database: Database) -> ProjectPage:
+async def list_all(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> ProjectPage:
     """Return the projects that you see, and what you are in each."""
     async with database.transaction(request.user.reach) as connection:
         return await list_projects(connection, request.user)
@@ -31,7 +34,7 @@ async def list_all(request: Request[Principal, Any, Any], database: Database) ->
     summary="Make a project",
 )
 async def create(
-    request: Request[Principal, Any, Any], database: Database
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
 ) -> Response[ProjectFacts]:
     """Make a project; an admin of the tenant may."""
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)

@@ -102,7 +102,7 @@ def _parameter(name: str, parameter: inspect.Parameter) -> QueryParameter:
         annotation, *notes = get_args(annotation)
         for note in notes:
             if isinstance(note, ParameterKwarg):
-                name = note.query or name
+                name = note.name or name
                 description = note.description or ""
                 limits = {
                     "ge": note.ge,

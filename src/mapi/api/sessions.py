@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Request, Response, delete, get, post
+from litestar.di import NamedDependency
 
 from mapi.access.projects import project_names
 from mapi.access.rights import ALL_PROJECTS, Principal
@@ -24,7 +25,9 @@ __all__ = ["close", "open_by_token", "read"]
 
 
 @get("/v1/session", opt={RIGHT: Scope.READ}, summary="Who am I?")
-async def read(request: Request[Principal, Any, Any], database: Database) -> SessionFacts:
+async def read(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> SessionFacts:
     """Return who asks and what they may do; to a browser also what its writes have to send."""
     secret = request.scope["state"]["secret"] if request.user.is_session else None
     return await _facts(database, request.user, secret)
@@ -32,7 +35,9 @@ async def read(request: Request[Principal, Any, Any], database: Database) -> Ses
 
 @post("/v1/session", opt={PUBLIC: True, BODY: SessionCreate}, status_code=200, summary="Sign in")
 async def open_by_token(
-    request: Request[Any, Any, Any], database: Database, entrance: Entrance
+    request: Request[Any, Any, Any],
+    database: NamedDependency[Database],
+    entrance: NamedDependency[Entrance],
 ) -> Response[SessionFacts]:
     """Sign a browser in with a token; the session ends with the token."""
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)
@@ -46,7 +51,9 @@ async def open_by_token(
 
 
 @delete("/v1/session", opt={RIGHT: Scope.READ}, summary="Sign out")
-async def close(request: Request[Principal, Any, Any], database: Database) -> Response[None]:
+async def close(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> Response[None]:
     """End the browser's session."""
     if not request.user.is_session:
         raise InvalidError(

@@ -6,12 +6,14 @@ from urllib.parse import parse_qs
 
 from litestar import MediaType, Request, Response, get, post
 from litestar.datastructures import Cookie
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromQuery, QueryParameter
 from litestar.response import Redirect
 
 from mapi.access.identity import open_session_by_identity
 from mapi.access.sessions import open_session_by_link, open_session_by_token
 from mapi.api.authentication import PUBLIC
+from mapi.api.description import ANSWERS
 from mapi.api.entrance import Entrance
 from mapi.api.oidc import STATE_COOKIE, STATE_LIFE_SECONDS, IdentityProvider
 from mapi.api.session_cookie import session_cookie
@@ -33,15 +35,15 @@ _PAGE = """<!doctype html>
 
 @get(
     "/sign-in",
-    opt={PUBLIC: True},
+    opt={PUBLIC: True, ANSWERS: (200, 303, 401)},
     summary="Sign in by a link, or see the form",
     media_type=MediaType.HTML,
 )
 async def by_code(  # noqa: PLR0917 - the framework gives them by name
     request: Request[Any, Any, Any],
-    database: Database,
-    entrance: Entrance,
-    code: str | None = None,
+    database: NamedDependency[Database],
+    entrance: NamedDependency[Entrance],
+    code: FromQuery[str | None] = None,
 ) -> Response[str]:
     """Open a session with the code of a link, which works once; without one, show the form."""
     if code is None:
@@ -55,13 +57,15 @@ async def by_code(  # noqa: PLR0917 - the framework gives them by name
 
 @post(
     "/sign-in",
-    opt={PUBLIC: True},
+    opt={PUBLIC: True, ANSWERS: (303, 401)},
     status_code=200,
     summary="Sign in by the form",
     media_type=MediaType.HTML,
 )
 async def by_form(
-    request: Request[Any, Any, Any], database: Database, entrance: Entrance
+    request: Request[Any, Any, Any],
+    database: NamedDependency[Database],
+    entrance: NamedDependency[Entrance],
 ) -> Response[str]:
     """Open a session with the token in a form."""
     body = b""
@@ -80,8 +84,8 @@ async def by_form(
 @get("/sign-in/oidc", opt={PUBLIC: True}, status_code=302, summary="Go to the identity provider")
 async def oidc_begin(
     request: Request[Any, Any, Any],
-    entrance: Entrance,
-    identity_provider: IdentityProvider | None,
+    entrance: NamedDependency[Entrance],
+    identity_provider: NamedDependency[IdentityProvider | None],
 ) -> Redirect:
     """Send the browser to the identity provider."""
     provider = _provider(identity_provider)
@@ -93,18 +97,23 @@ async def oidc_begin(
     )
 
 
-@get(_CALLBACK, opt={PUBLIC: True}, summary="Come back from the identity provider")
+@get(
+    _CALLBACK,
+    opt={PUBLIC: True, ANSWERS: (303, 401, 403)},
+    media_type=MediaType.HTML,
+    summary="Come back from the identity provider",
+)
 async def oidc_end(  # noqa: PLR0913, PLR0917 - the provider's own parameters, given by name
     request: Request[Any, Any, Any],
-    database: Database,
-    entrance: Entrance,
-    identity_provider: IdentityProvider | None,
-    code: str = "",
-    begun: Annotated[str, Parameter(query="state")] = "",
-    error: str = "",
-    error_description: str = "",
-    iss: str = "",
-    session_state: str = "",
+    database: NamedDependency[Database],
+    entrance: NamedDependency[Entrance],
+    identity_provider: NamedDependency[IdentityProvider | None],
+    code: FromQuery[str] = "",
+    begun: Annotated[str, QueryParameter(name="state")] = "",
+    error: FromQuery[str] = "",
+    error_description: FromQuery[str] = "",
+    iss: FromQuery[str] = "",
+    session_state: FromQuery[str] = "",
 ) -> Response[str]:
     """Open a session for the person whom the identity provider names."""
     del session_state  # some providers send it; it means nothing to us

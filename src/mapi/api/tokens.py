@@ -3,6 +3,8 @@
 from typing import Any
 
 from litestar import Request, Response, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.rights import Principal
 from mapi.access.tokens import create_token, list_tokens, revoke_token
@@ -19,7 +21,9 @@ __all__ = ["create", "list_all", "revoke"]
 
 
 @get("/v1/tokens", opt={RIGHT: Scope.READ}, summary="List tokens")
-async def list_all(request: Request[Principal, Any, Any], database: Database) -> TokenPage:
+async def list_all(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> TokenPage:
     """Return your own tokens, or all of the tenant's to its admin; never a secret."""
     async with database.transaction(request.user.reach) as connection:
         return await list_tokens(connection, request.user)
@@ -28,7 +32,9 @@ async def list_all(request: Request[Principal, Any, Any], database: Database) ->
 @post(
     "/v1/tokens", opt={RIGHT: Scope.READ, BODY: TokenCreate, MAKES: True}, summary="Make a token"
 )
-async def create(request: Request[Principal, Any, Any], database: Database) -> Response[TokenMade]:
+async def create(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> Response[TokenMade]:
     """Make a token that does no more than its maker; the answer is the only one with its secret."""
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)
     sent = decode(body, TokenCreate, bytes_max=BODY_BYTES_MAX)
@@ -40,7 +46,11 @@ async def create(request: Request[Principal, Any, Any], database: Database) -> R
 
 
 @delete("/v1/tokens/{token:str}", opt={RIGHT: Scope.READ}, summary="Revoke a token")
-async def revoke(request: Request[Principal, Any, Any], database: Database, token: str) -> None:
+async def revoke(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    token: FromPath[str],
+) -> None:
     """End a token, and the sessions that were opened with it, from now on."""
 
     async def work(connection: Connection) -> None:

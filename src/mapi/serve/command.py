@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import socket
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from mapi.api.app import build_app
 from mapi.api.entrance import Entrance
 from mapi.api.journal import write_log_to
 from mapi.database.door import Database
+from mapi.errors import DatabaseError
 from mapi.serve.platform import Foundation, lay_foundation
 from mapi.serve.protocol import BoundedProtocol
 
@@ -30,8 +31,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mapi.config import Settings
+    from mapi.database.embedded.server import EmbeddedServer
 
 __all__ = ["entrance_of", "serve"]
+
+_logger = logging.getLogger("mapi.serve")
+#: Between two looks whether our own database lives.
+_LOOK_SECONDS = 0.25
 
 #: Of one token on one replica, where a server is shared. A training that logs every second from
 #: eight ranks sends 8; a page that opens sends 30.
@@ -110,7 +116,12 @@ def entrance_of(settings: Settings, *, host: str, secret: bytes) -> Entrance:
     rate = settings.rate_limit
     if rate is None:
         rate = 0 if is_ours(settings) else _REQUESTS_PER_SECOND
-    is_private = host in {"127.0.0.1", "::1", "localhost"} and not settings.trusted_proxies
+    # With an address for users or a proxy, whoever comes from loopback may come from anywhere.
+    is_private = (
+        host in {"127.0.0.1", "::1", "localhost"}
+        and settings.public_url is None
+        and not settings.trusted_proxies
+    )
     return Entrance(
         public_url=settings.public_url,
         checks_host=True,
@@ -134,8 +145,9 @@ async def _serve(
     ready: _Ready,
 ) -> None:
     database = Database(foundation.database_url, connections=settings.database_connections)
-    await database.open()
-    try:
+    async with AsyncExitStack() as undo:
+        await database.open()
+        undo.push_async_callback(database.close)
         entrance = entrance_of(
             settings, host=listening.getsockname()[0], secret=await server_secret(database)
         )
@@ -152,11 +164,29 @@ async def _serve(
             ),
             lambda: ready(database, foundation),
         )
+        keeper = asyncio.create_task(_keep_database(foundation.server))
+        undo.push_async_callback(_ended, keeper)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, server.end)
         await server.serve(sockets=[listening])
-    finally:
-        await database.close()
+
+
+async def _keep_database(server: EmbeddedServer | None) -> None:
+    """Start our own database again when it dies; what it had acknowledged is there again."""
+    while server is not None:
+        await asyncio.sleep(_LOOK_SECONDS)
+        try:
+            # Not in a thread: the database is bound to the one that starts it, and nobody can be
+            # answered without it anyway.
+            if server.restart_if_dead():
+                _logger.error("the database had died and was started again")
+        except DatabaseError:
+            _logger.exception("the database has died and does not start yet")
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 class _Server(uvicorn.Server):

@@ -53,12 +53,21 @@ class Foundation:
         database_url: connects as the role without power.
         admin_url: connects as a role that may create; ``None`` where nobody named one.
         token: an admin's of the local tenant; ``None`` where others manage tenants.
+        server: the database, where it is ours.
     """
 
-    def __init__(self, database_url: str, admin_url: str | None, token: str | None) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        admin_url: str | None,
+        token: str | None = None,
+        server: EmbeddedServer | None = None,
+    ) -> None:
         self.database_url = database_url
         self.admin_url = admin_url
         self.token = token
+        self.server = server
 
 
 def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
@@ -81,7 +90,7 @@ def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
     migrate(server.superuser_url(), login=LOGIN, password=password)
     url = server.url(LOGIN, password, "postgres")
     token = _local_token(settings.home, server.superuser_url())
-    return Foundation(url, server.superuser_url(), token)
+    return Foundation(url, admin_url=server.superuser_url(), token=token, server=server)
 
 
 def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
@@ -95,12 +104,12 @@ def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
         DatabaseError: the database cannot be started, reached or migrated.
     """
     if settings.database_url is not None:
-        return Foundation(settings.database_url, settings.database_admin_url, None)
+        return Foundation(settings.database_url, admin_url=settings.database_admin_url)
     server = embedded_server(settings)
     if not server.attach():
         return lay_foundation(settings, undo)
     url = server.url(LOGIN, database_password(settings), "postgres")
-    return Foundation(url, server.superuser_url(), None)
+    return Foundation(url, admin_url=server.superuser_url())
 
 
 def migrate_all(settings: Settings) -> list[str]:
@@ -159,7 +168,7 @@ def _external(settings: Settings) -> Foundation:
     assert settings.database_url is not None
     if settings.database_admin_url is not None:
         _migrate_external(settings)
-    return Foundation(settings.database_url, settings.database_admin_url, None)
+    return Foundation(settings.database_url, admin_url=settings.database_admin_url)
 
 
 def _migrate_external(settings: Settings) -> list[str]:

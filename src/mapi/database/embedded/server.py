@@ -91,12 +91,37 @@ class EmbeddedServer:
             self._make_cluster(password)
         self._refuse_other_version()
         self._stop_survivor()
-        self._socket = self._make_socket_directory()
+        if self._socket is None:
+            self._socket = self._make_socket_directory()
         try:
             self._launch()
         except BaseException:
             self.stop()
             raise
+
+    def restart_if_dead(self) -> bool:
+        """Start the server again if it has died, in the same place; call it from the main thread.
+
+        Returns:
+            Whether it was dead and runs again.
+
+        Raises:
+            DatabaseError: it is dead and does not start yet: what its old processes hold must be
+                let go of first. Call again.
+        """
+        if self._process is None or self._process.poll() is None:
+            return False
+        self._stop_survivor()
+        dead = self._process
+        try:
+            self._launch()
+        except BaseException:
+            failed, self._process = self._process, dead
+            if failed is not dead and failed.poll() is None:
+                failed.kill()
+                failed.wait()
+            raise
+        return True
 
     def stop(self) -> None:
         """Shut the server down; open transactions are rolled back."""
