@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from litestar import Request, get
-from litestar.params import Parameter
+from litestar.params import Parameter, QueryParameter
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -32,8 +32,8 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     database: Database,
     run: str,
     key: str,
-    start: Annotated[int, Parameter(query="from", ge=SCALAR_STEP)] = SCALAR_STEP,
-    stop: Annotated[int | None, Parameter(query="to", ge=0)] = None,
+    start: Annotated[int, QueryParameter(name="from", ge=SCALAR_STEP)] = SCALAR_STEP,
+    stop: Annotated[int | None, QueryParameter(name="to", ge=0)] = None,
     attempt: Annotated[int | None, Parameter(ge=1)] = None,
     limit: Annotated[int, Parameter(ge=1, le=_POINTS_MAX)] = _POINTS_MAX,
 ) -> Curve:

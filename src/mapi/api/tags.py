@@ -4,6 +4,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from litestar import Request, delete, get, put
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -25,7 +27,7 @@ __all__ = ["read", "remove", "write"]
 
 @put("/v1/runs/{run:str}/tags", opt={RIGHT: Scope.WRITE}, summary="Write tags")
 async def write(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Write tags; those that are not named stay as they are."""
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), TagsBody)
@@ -43,7 +45,10 @@ async def write(
 
 @delete("/v1/runs/{run:str}/tags/{key:path}", opt={RIGHT: Scope.WRITE}, summary="Delete a tag")
 async def remove(  # noqa: PLR0917 - the route's own parameters, given by name
-    request: Request[Principal, Any, Any], database: Database, run: str, key: str
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    key: FromPath[str],
 ) -> None:
     """Delete a tag; its key stands in the path, percent-encoded."""
     run_id = uuid_from_text(RUN, run)
@@ -56,7 +61,9 @@ async def remove(  # noqa: PLR0917 - the route's own parameters, given by name
 
 
 @get("/v1/runs/{run:str}/tags", opt={RIGHT: Scope.READ}, summary="Read tags")
-async def read(request: Request[Principal, Any, Any], database: Database, run: str) -> Tags:
+async def read(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> Tags:
     """Return the tags of a run."""
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
