@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import psycopg
 from litestar.exceptions import LitestarDeprecationWarning
+from psycopg.types.json import Jsonb
 
 from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.access.tokens import new_token
@@ -42,6 +43,16 @@ class Caller:
         self.headers = answer.headers
         return answer.json() if answer.content else None
 
+    async def raw(self, method: str, path: str, body: bytes) -> Any:
+        """Return the answer to bytes, whatever its status."""
+        answer = await self._client.request(
+            method,
+            f"/v1/runs/{self.run}{path}",
+            content=body,
+            headers={"Content-Type": "application/json"},
+        )
+        return answer.json()
+
 
 @contextlib.asynccontextmanager
 async def caller_of(
@@ -73,5 +84,5 @@ def set_limits(tenant: Tenant, **limits: int | str) -> None:
     with psycopg.connect(tenant.server.superuser_url()) as connection:
         connection.execute(
             "update mapi.projects set limits = %s where id = %s",
-            [psycopg.types.json.Jsonb(limits), tenant.project_id],
+            [Jsonb(limits), tenant.project_id],
         )

@@ -22,7 +22,7 @@ from mapi.wire.enums import Scope
 from mapi.wire.metrics import BatchAnswer
 from mapi.wire.notes import Tags, TagsBody
 
-__all__ = ["read", "remove", "write"]
+__all__ = ["key_from_path", "read", "remove", "write"]
 
 
 @put("/v1/runs/{run:str}/tags", opt={RIGHT: Scope.WRITE}, summary="Write tags")
@@ -43,16 +43,18 @@ async def write(
     return batch_answer(counts, lambda place: pointer("tags", keys[place]))
 
 
-@delete("/v1/runs/{run:str}/tags/{key:path}", opt={RIGHT: Scope.WRITE}, summary="Delete a tag")
-async def remove(  # noqa: PLR0917 - the route's own parameters, given by name
-    request: Request[Principal, Any, Any],
-    database: NamedDependency[Database],
-    run: FromPath[str],
-    key: FromPath[str],
+@delete(
+    # A key of slashes alone is tidied away from the path that is matched.
+    ["/v1/runs/{run:str}/tags", "/v1/runs/{run:str}/tags/{key:path}"],
+    opt={RIGHT: Scope.WRITE},
+    summary="Delete a tag",
+)
+async def remove(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> None:
     """Delete a tag; its key stands in the path, percent-encoded."""
     run_id = uuid_from_text(RUN, run)
-    wanted = _key_of(request, key)
+    wanted = key_from_path(request.scope["raw_path"])
 
     async def work(connection: Connection) -> None:
         await delete_tag(connection, run_id, wanted, sender=Sender(principal=request.user))
@@ -71,13 +73,14 @@ async def read(
         return Tags(tags=await list_tags(connection, run_id))
 
 
-def _key_of(request: Request[Principal, Any, Any], key: str) -> str:
-    """Return the key as it was sent: a path is tidied on its way here, and a key may hold slashes."""
-    raw: bytes = request.scope.get("raw_path") or b""
-    _, found, sent = raw.partition(b"/tags/")
-    if not found:
-        return key.removeprefix("/")
+def key_from_path(raw_path: bytes) -> str:
+    """Return the key as it was sent: a path is tidied on its way here, and a key may hold slashes.
+
+    Raises:
+        InvalidError: it is no percent-encoded UTF-8.
+    """
+    sent = raw_path.partition(b"/tags/")[2].partition(b"?")[0]
     try:
-        return unquote(sent.partition(b"?")[0].decode("ascii"), errors="strict")
+        return unquote(sent.decode("ascii"), errors="strict")
     except UnicodeDecodeError:
         raise InvalidError(Fault("/path/key", "the key is no percent-encoded UTF-8")) from None

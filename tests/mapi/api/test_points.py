@@ -41,10 +41,10 @@ def warnings(tenant: Tenant) -> list[tuple[Any, ...]]:
 
 def figures(answer: Any) -> tuple[int, int, int, int]:
     names = ("accepted", "duplicates", "conflicts", "rejected")
-    return tuple(answer[name] for name in names)  # type: ignore[return-value]
+    return tuple(answer[name] for name in names)
 
 
-async def stored(call: Caller, key: str, **query: Any) -> dict[int | None, Any]:
+async def stored(call: Caller, key: str, **query: Any) -> dict[Any, float]:
     curve = await call("GET", "/metrics/points", key=key, **query)
     return {step: value for step, _, value in curve["points"]}
 
@@ -289,13 +289,19 @@ async def test_an_admin_deletes_points_series_and_params_with_an_entry_in_the_au
         )
         assert problem["code"] == "FORBIDDEN"
         async with caller_of(database, tenant, scope="admin", run=writer.run) as admin:
-            for number, what in enumerate((range_of, {"key": "acc"}, {"param": "lr"})):
+            wanted: list[dict[str, Any]] = [range_of, {"key": "acc"}, {"param": "lr"}]
+            for number, what in enumerate(wanted):
                 answer = await admin("POST", "/corrections", {"reason": f"{number}", **what})
                 assert answer == {"rows": (3, 3, 1)[number], "freed_bytes": 0}
             await admin("POST", "/corrections", {"reason": "r", "key": "acc"}, status=404)
             await admin("POST", "/corrections", {"reason": "r", "param": "lr"}, status=404)
             await admin("POST", "/corrections", {"reason": "r", "media": "x"}, status=404)
-            for wrong in ({}, {"key": "a", "param": "b"}, {"param": "b", "from_step": 1}):
+            broken: list[dict[str, Any]] = [
+                {},
+                {"key": "a", "param": "b"},
+                {"param": "b", "from_step": 1},
+            ]
+            for wrong in broken:
                 await admin("POST", "/corrections", {"reason": "r", **wrong}, status=422)
         assert await stored(writer, "loss", **{"label.split": "val"}) == {0: 1, 4: 5, 5: 6}
         await writer("GET", "/metrics/points", key="acc", status=404)
