@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
 from litestar import Request, get, post
+from litestar.di import NamedDependency
 from litestar.params import Parameter
 
 from mapi.access.rights import Principal
@@ -33,8 +34,8 @@ __all__ = ["find", "parse", "search"]
 @get("/v1/runs", opt={RIGHT: Scope.READ}, summary="Search runs")
 async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    secret: bytes,
+    database: NamedDependency[Database],
+    secret: NamedDependency[bytes],
     project: str | None = None,
     filters: Annotated[list[str] | None, Parameter(query="filter")] = None,
     sort: str | None = None,
@@ -66,7 +67,9 @@ async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     summary="Search runs by a body",
 )
 async def search(
-    request: Request[Principal, Any, Any], database: Database, secret: bytes
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    secret: NamedDependency[bytes],
 ) -> RunPage:
     """Answer what `GET /v1/runs` does, for a query that no address has room for."""
     body = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), RunSearch)
