@@ -18,7 +18,7 @@ from mapi.api.app import build_app
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
 

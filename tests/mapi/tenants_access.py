@@ -14,7 +14,7 @@ from mapi.wire.enums import Role, Scope
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
 __all__ = ["Person", "caller", "give_token", "make_person", "value_of"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
-from tenants_access import caller, give_token
+from tests.mapi.tenants_access import caller, give_token
 
 from mapi.wire.enums import Scope
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litestar import Litestar
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
 pytestmark = pytest.mark.anyio
 

@@ -18,8 +18,8 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from serving import serving
-from tenants_access import give_token
+from tests.mapi.serving import serving
+from tests.mapi.tenants_access import give_token
 
 from mapi.api.app import build_app
 from mapi.api.description import dumped
@@ -29,7 +29,7 @@ from mapi.wire.enums import Scope
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
 _DUMP = Path(__file__).parents[3] / "docs" / "reference" / "openapi.json"
 #: Requests for each route; a longer run is `MAPI_SCHEMATHESIS_EXAMPLES=1000`.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from tenants_access import caller, give_token
+from tests.mapi.tenants_access import caller, give_token
 
 from mapi.api.app import build_app
 from mapi.api.entrance import Entrance
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from litestar import Litestar
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
 

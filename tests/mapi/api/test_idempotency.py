@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
-from tenants_access import caller, give_token, value_of
+from tests.mapi.tenants_access import caller, give_token, value_of
 
 from mapi.api.app import build_app
 from mapi.database.door import Database
@@ -15,7 +15,7 @@ from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
     from litestar import Litestar
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
 pytestmark = pytest.mark.anyio
 

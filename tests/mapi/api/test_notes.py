@@ -9,12 +9,12 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_caller import caller_of, set_limits
+from tests.mapi.run_caller import caller_of, set_limits
 
 from mapi.api.tags import key_from_path
 
 if TYPE_CHECKING:
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
 

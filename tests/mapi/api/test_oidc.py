@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
-from tenants_access import caller, value_of
+from tests.mapi.tenants_access import caller, value_of
 
 from mapi.api.app import build_app
 from mapi.api.entrance import Entrance
@@ -19,7 +19,7 @@ from mapi.config import OidcSettings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from run_caller import Caller, caller_of, set_limits
+from tests.mapi.run_caller import Caller, caller_of, set_limits
 
 if TYPE_CHECKING:
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
 

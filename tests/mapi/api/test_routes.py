@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from litestar import Litestar, get
-from tenants_access import caller, give_token, make_person, value_of
+from tests.mapi.tenants_access import caller, give_token, make_person, value_of
 
 from mapi.api.authentication import PUBLIC
 from mapi.api.rights import RIGHT, check_declared
@@ -17,7 +17,7 @@ from mapi.wire.enums import Role, Scope
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
 pytestmark = pytest.mark.anyio
 

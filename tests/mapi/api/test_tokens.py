@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tenants_access import caller, give_token, make_person, value_of
+from tests.mapi.tenants_access import caller, give_token, make_person, value_of
 
 from mapi.access.last_use import LastUses
 from mapi.access.tokens import authenticate
@@ -15,7 +15,7 @@ from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
     from litestar import Litestar
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
 

@@ -10,7 +10,7 @@ import pytest
 from mapi.database.door import Database
 
 if TYPE_CHECKING:
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Connection
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psycopg
 import pytest
-from tenants import make_tenant
+from tests.mapi.tenants import make_tenant
 
 from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries, find_identity
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from uuid import UUID
 
-    from tenants import Tenant
+    from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Connection
     from mapi.tracking.writing import Counts
