@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from litestar import Request, get, post
 from litestar.di import NamedDependency
-from litestar.params import Parameter
+from litestar.params import FromQuery, QueryParameter
 
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
@@ -36,15 +36,15 @@ async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     request: Request[Principal, Any, Any],
     database: NamedDependency[Database],
     secret: NamedDependency[bytes],
-    project: str | None = None,
-    filters: Annotated[list[str] | None, Parameter(query="filter")] = None,
-    sort: str | None = None,
-    columns: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
-    view: str | None = None,
-    total: bool = False,  # noqa: FBT001, FBT002 - of the query
-    trashed: bool = False,  # noqa: FBT001, FBT002 - of the query
+    project: FromQuery[str | None] = None,
+    filters: Annotated[list[str] | None, QueryParameter(name="filter")] = None,
+    sort: FromQuery[str | None] = None,
+    columns: FromQuery[str | None] = None,
+    limit: FromQuery[int | None] = None,
+    cursor: FromQuery[str | None] = None,
+    view: FromQuery[str | None] = None,
+    total: FromQuery[bool] = False,  # noqa: FBT002 - of the query
+    trashed: FromQuery[bool] = False,  # noqa: FBT002 - of the query
 ) -> RunPage:
     """Return the runs of a project that a filter matches, in an order, with columns."""
     sent = Query(
