@@ -2,7 +2,8 @@
 
 The program trains to the middle and dies without a word, as a killed job does. It then starts
 again from its last checkpoint: the steps it repeats belong to a second attempt, the default curve
-has one value per step, and the rows of the first attempt stay readable.
+has one value per step, and the rows of the first attempt stay readable. Run once more, it does so again,
+in two further attempts of the same run.
 
     python examples/checkpoints.py
 """
@@ -16,44 +17,47 @@ import tempfile
 from pathlib import Path
 
 import expr_tracker as et
+from expr_tracker.history import list_attempts
 
 STEPS, EVERY, CRASH_AT = 60, 20, 45
 PROJECT, NAME = "checkpoints", "resumed"
 
 
 def train(root: str, *, crash: bool) -> None:
-    """Train from the newest checkpoint, or from the beginning."""
+    """Train from the last checkpoint; the life that will crash trains from the beginning."""
+    checkpoint = None if crash else last_checkpoint(root)
     state = {"step": 0, "weight": 10.0}
-    checkpoint = newest_checkpoint(root)
     if checkpoint is not None:
-        state = json.loads(checkpoint.read_text())
+        state = json.loads(checkpoint.get_path("state.json").read_text())
         print(f"continues from step {state['step']}")
-    et.init(
-        project=PROJECT,
-        name=NAME,
-        dir=root,
-        resume_step=state["step"] if checkpoint is not None else None,
-    )
-    for step in range(state["step"], STEPS):
-        state["weight"] *= 0.95
-        et.log({"weight": state["weight"]})
-        if (step + 1) % EVERY == 0:
-            state["step"] = step + 1
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder, "state.json")
-                path.write_text(json.dumps(state))
-                et.log_artifact(path, name="checkpoint", type="model", aliases=["last"])
-        if crash and step == CRASH_AT:
-            print(f"dies at step {step}")
-            sys.stdout.flush()
-            os._exit(1)
-    et.finish()
+    with et.init(project=PROJECT, name=NAME, dir=root, resume_step=state["step"]):
+        if checkpoint is not None:
+            et.use_artifact(checkpoint)  # noted with the run
+        for step in range(state["step"], STEPS):
+            state["weight"] *= 0.95
+            et.log({"weight": state["weight"]})
+            if (step + 1) % EVERY == 0:
+                save({**state, "step": step + 1})
+            if crash and step == CRASH_AT:
+                print(f"dies at step {step}")
+                sys.stdout.flush()
+                os._exit(1)
 
 
-def newest_checkpoint(root: str) -> Path | None:
-    """Return the newest checkpoint's file; ``None`` before the first one."""
-    stored = sorted(Path(root, PROJECT, "artifacts", "checkpoint").glob("v*/state.json"))
-    return max(stored, key=lambda path: int(path.parent.name[1:])) if stored else None
+def save(state: dict[str, float]) -> None:
+    """Store a checkpoint; ``last`` points to it from now on."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "state.json")
+        path.write_text(json.dumps(state))
+        et.log_artifact(path, name="checkpoint", type="model", aliases=["last"])
+
+
+def last_checkpoint(root: str) -> et.Artifact | None:
+    """Return the checkpoint that was stored last; ``None`` before the first one."""
+    try:
+        return et.use_artifact("checkpoint:last", where=Path(root, PROJECT))
+    except et.errors.ArtifactNotFoundError:
+        return None
 
 
 def main() -> None:
@@ -73,9 +77,10 @@ def main() -> None:
             sys.exit(f"the phase {phase!r} ended with {code}, not {expected}")
     run = Path(arguments.dir, PROJECT, NAME)
     rows = et.history(-1, run=run)
-    first = et.history(-1, run=run, attempt=1)
+    crashed = list_attempts(run)[-2].number
+    before = et.history(-1, run=run, attempt=crashed)
     print(f"{len(rows)} steps, 0 to {rows[-1]['_step']}, each once")
-    print(f"attempt 1 reached step {first[-1]['_step']}; its rows are still there")
+    print(f"attempt {crashed} reached step {before[-1]['_step']}; its rows are still there")
 
 
 if __name__ == "__main__":

@@ -38,23 +38,22 @@ def main() -> None:
     def loss_on(data: list[tuple[float, float]]) -> float:
         return sum((slope * x + offset - y) ** 2 for x, y in data) / len(data)
 
-    et.init(project="early-stopping", dir=arguments.dir, config=vars(arguments))
     stopped_at = arguments.steps
-    for step in range(arguments.steps):
-        x, y = random.choice(train)
-        error = slope * x + offset - y
-        slope -= 0.05 * error * x
-        offset -= 0.05 * error
-        if step % 20 == 0:
-            # The evaluation joins the row of this step: one line in the file, two cadences.
-            et.log({"eval/loss": loss_on(held_out)}, step=step)
-        et.log({"train/error": abs(error)}, step=step, commit=True)
-        if step % 20 == 0 and has_stalled(arguments.patience, tolerance=1e-4):
-            stopped_at = step
-            break
-    et.summary()["stopped_at"] = stopped_at
+    with et.init(project="early-stopping", dir=arguments.dir, config=vars(arguments)):
+        for step in range(arguments.steps):
+            x, y = random.choice(train)
+            error = slope * x + offset - y
+            slope -= 0.05 * error * x
+            offset -= 0.05 * error
+            if step % 20 == 0:
+                # The evaluation joins the row of this step: one line in the file, two cadences.
+                et.log({"eval/loss": loss_on(held_out)}, step=step)
+            et.log({"train/error": abs(error)}, step=step, commit=True)
+            if step % 20 == 0 and has_stalled(arguments.patience, tolerance=1e-4):
+                stopped_at = step
+                break
+        et.summary()["stopped_at"] = stopped_at
     print(f"stopped at step {stopped_at}: y = {slope:.2f} x + {offset:.2f}")
-    et.finish()
 
 
 if __name__ == "__main__":

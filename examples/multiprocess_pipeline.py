@@ -14,6 +14,7 @@ https://ui.perfetto.dev.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import multiprocessing
 import multiprocessing.connection
@@ -74,15 +75,9 @@ class Work:
 
 def produce(worker: int, pipeline: Pipeline, work: Work) -> None:
     """Read, decode and enqueue batches, in the stream ``produce-<worker>``."""
-    et.init(
-        PROJECT,
-        work.name,
-        dir=work.directory,
-        stream=f"produce-{worker}",
-        backends=[],
-        capture=False,
-    )
-    try:
+    with et.init(
+        PROJECT, work.name, dir=work.directory, stream=f"produce-{worker}", capture=False
+    ):
         generator = random.Random(worker)
         pipeline.start_line.wait()
         for number in range(work.batches):
@@ -98,21 +93,11 @@ def produce(worker: int, pipeline: Pipeline, work: Work) -> None:
                     ahead = number + 1 - pipeline.taken[worker].value
                     pipeline.queue.put((worker, number, batch))
             et.log({"ahead": ahead})
-    finally:
-        et.finish()
 
 
 def train(worker: int, pipeline: Pipeline, work: Work) -> None:
     """Take batches and step, in the stream ``train-<worker>``."""
-    et.init(
-        PROJECT,
-        work.name,
-        dir=work.directory,
-        stream=f"train-{worker}",
-        backends=[],
-        capture=False,
-    )
-    try:
+    with et.init(PROJECT, work.name, dir=work.directory, stream=f"train-{worker}", capture=False):
         weight = 0.0
         pipeline.start_line.wait()
         while True:
@@ -137,8 +122,6 @@ def train(worker: int, pipeline: Pipeline, work: Work) -> None:
             et.log({"loss": error * error})
             with pipeline.trained.get_lock():
                 pipeline.trained.value += 1
-    finally:
-        et.finish()
 
 
 def make_pipeline(context: BaseContext, staleness: int) -> Pipeline:
@@ -333,7 +316,10 @@ def plot(spans: list[dict[str, Any]], depths: list[Depth], output: Path) -> None
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the pipeline and say where the time went; 1 if the bound was broken or a process died."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.plot and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib: pip install matplotlib")
     name = options.name or time.strftime(f"pipeline-%Y%m%d-%H%M%S-{os.getpid()}")
     directory = Path(options.dir) / PROJECT / name
     work = Work(
@@ -386,24 +372,37 @@ def _check_bound(spans: list[dict[str, Any]], depths: list[Depth], work: Work) -
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=(__doc__ or "").split("\n", maxsplit=1)[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    parser.add_argument("--produce-ms", type=_positive, default=10.0, help="to make a batch")
-    parser.add_argument("--train-ms", type=_positive, default=40.0, help="to train on a batch")
-    parser.add_argument("--batches", type=_count, default=12, help="of each producer")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument(
-        "--staleness", type=_count, default=2, help="batches that a producer may be ahead"
+        "--produce-ms", type=_positive, default=10.0, help="to make a batch (default: %(default)s)"
     )
-    parser.add_argument("--dir", default="runs", help="root of the runs")
+    parser.add_argument(
+        "--train-ms",
+        type=_positive,
+        default=40.0,
+        help="to train on a batch (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--batches", type=_count, default=12, help="of each producer (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--staleness",
+        type=_count,
+        default=2,
+        help="batches that a producer may be ahead (default: %(default)s)",
+    )
+    parser.add_argument("--dir", default="runs", help="root of the runs (default: %(default)s)")
     parser.add_argument("--name", help="the run's name; made from the time by default")
-    parser.add_argument("--trace", metavar="FILE", help="where the timeline goes")
+    parser.add_argument(
+        "--trace", metavar="FILE", help="where the timeline goes (default: trace.json in the run)"
+    )
     parser.add_argument(
         "--plot", metavar="FILE", help="a picture of the timeline, with matplotlib"
     )
     parser.add_argument(
-        "--start-method", choices=multiprocessing.get_all_start_methods(), help="of processes"
+        "--start-method",
+        choices=multiprocessing.get_all_start_methods(),
+        help="of processes (default: Python's)",
     )
     return parser
 

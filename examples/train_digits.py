@@ -9,6 +9,7 @@ the curves are read back from the history and drawn.
 """
 
 import argparse
+import importlib.util
 import multiprocessing
 import queue
 import sys
@@ -38,15 +39,14 @@ def load() -> tuple[Any, Any, Any, Any]:
 def make_batches(batches: Any, count: int, arguments: argparse.Namespace) -> None:
     """Put ``count`` augmented batches into the queue: the data worker's process."""
     random = np.random.default_rng(1)
-    et.init(
+    with et.init(
         project="digits",
         name=arguments.name,
         dir=arguments.dir,
         stream="data",
         resume_step=0,
         capture=False,
-    )
-    try:
+    ):
         images, _, labels, _ = load()
         for _ in range(count):
             with et.span("produce"):
@@ -58,8 +58,6 @@ def make_batches(batches: Any, count: int, arguments: argparse.Namespace) -> Non
                 with et.span("enqueue"):
                     batches.put((batch.reshape(BATCH, -1), labels[chosen]))
             et.log({"data/ink": batch.mean(), "data/images": BATCH})
-    finally:
-        et.finish()
 
 
 def train(batches: Any, worker: Any, arguments: argparse.Namespace) -> None:
@@ -167,6 +165,8 @@ def main() -> None:
     parser.add_argument("--eval-every", type=int, default=20, help="steps between evaluations")
     parser.add_argument("--plot", type=Path, help="draw the curves into this picture")
     arguments = parser.parse_args()
+    if arguments.plot is not None and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib: pip install matplotlib")
 
     context = multiprocessing.get_context("spawn")
     batches: Any = context.Queue(maxsize=8)
@@ -174,18 +174,15 @@ def main() -> None:
         target=make_batches, args=(batches, arguments.steps, arguments), name="data"
     )
     worker.start()
-    run = et.init(
+    with et.init(
         project="digits",
         name=arguments.name,
         dir=arguments.dir,
         # Run once more, the new curves take the place of the old ones, which stay readable.
         resume_step=0,
         config={**vars(arguments), "plot": None, "model": "MLP 64-48-10", "batch": BATCH},
-    )
-    try:
+    ) as run:
         train(batches, worker, arguments)
-    finally:
-        et.finish()
     worker.join(timeout=30)
     if worker.exitcode != 0:
         sys.exit(f"the data worker ended with {worker.exitcode}")

@@ -4,7 +4,9 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,38 @@ def test_the_installed_version_is_the_one_in_pyproject() -> None:
 def test_the_licence_is_shipped_and_named() -> None:
     assert PROJECT["license"] == "Apache-2.0"
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_the_source_archive_builds_the_package_and_holds_no_test_that_could_not_run(
+    tmp_path: Path,
+) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path / "unpacked", filter="data")
+    (folder,) = (tmp_path / "unpacked").iterdir()
+    assert {path.name for path in folder.iterdir()} == {
+        ".gitignore",  # hatchling's own: a build from the archive leaves out the same files
+        "CHANGELOG.md",
+        "LICENSE",
+        "PKG-INFO",
+        "README.md",
+        "docs",
+        "examples",
+        "pyproject.toml",
+        "src",
+    }
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=folder, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    source = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert packed == source
 
 
 def test_the_locks_belong_to_pyproject() -> None:

@@ -16,7 +16,7 @@ if __name__ == "__main__":
     # `python .ci/lints` puts this folder on the path; the package lies one above.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from lints import docstring, names, packages, places, size, weight
+from lints import docstring, exports, names, packages, places, size, weight
 from lints.finding import Finding, is_excused
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def check_file(root: Path, name: str) -> Iterator[Finding]:
             yield Finding(name, error.lineno or 1, "syntax", error.msg)
             return
         findings += [finding for rule in SYNTAX_RULES for finding in rule(name, tree, text)]
-        findings += packages.check(root, name, tree)
+        for rule in (packages.check, exports.check):
+            findings += rule(root, name, tree)
     lines = text.splitlines()
     yield from (finding for finding in findings if not is_excused(finding, lines))
 

@@ -1,5 +1,6 @@
-"""What dev.py does: environment, locks, tests, checks. Standard library only, syntax of Python 3.8.
+"""What dev.py does. Standard library only, syntax of Python 3.8.
 
-A machine with nothing but Python and git has to be able to run it, and an old Python to refuse it in a
-sentence.
+`environment` makes the one in which everything runs, `locks` pins what is in it, `checks` are the rules
+and `tests` the tests. A machine with nothing but Python and git has to be able to run it, and an old
+Python to refuse it in a sentence.
 """

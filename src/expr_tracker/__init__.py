@@ -16,6 +16,13 @@ Nothing here needs a server. Rows are plain JSON lines that belong to you; see
 `expr_tracker.store.lines` for the format. Importing the package loads only what every program uses:
 the rest comes with the first call that needs it.
 
+The rooms, in the order in which a value walks through them: `current` is this process's run; `run`
+opens a directory and wires the rest; `record` makes rows of values, `store` writes and reads files;
+`history` makes answers of rows. Beside them `spans` (with `plugins` and `trace`), `media`, `capture`,
+`system`, `console`, `artifacts` and `summary`. Below everything `options`, `row`, `ranges` of steps and
+times, `errors`, `clock`, `notices`, `arrays`, `surrogates` and `loading`; above it `cli`, the
+command ``et``, and `testing`.
+
 ``history`` and ``summary`` are functions here and sub-modules too, and the functions win: ``import
 expr_tracker.history as h`` binds the function. What the sub-modules hold is had by
 ``from expr_tracker.history import read_history``.

@@ -1,4 +1,4 @@
-"""Time, passed in: the wall clock that rows carry and the monotonic clock that durations use.
+"""Time, passed in: the wall clock of rows and spans, and the monotonic clock that durations use.
 
 The wall time of a process never runs backwards. It is the wall clock read once, plus the monotonic
 clock's advance since; `Clock.resync` moves it forward (never back) after the machine slept or its
@@ -8,19 +8,25 @@ clock was corrected, because the monotonic clock of Linux stands still during su
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 __all__ = ["Clock", "SystemClock", "held_seconds"]
 
 #: A correction below this is drift that NTP slews; jumping for it would only make rows jitter.
 _RESYNC_SECONDS = 1.0
+#: Of so many pairs of reads the closest counts: between two others the process may be stopped for
+#: milliseconds, by which its times would then be off against those of other processes.
+_READS: Final = 5
 
 
 class Clock(Protocol):
     """What the rooms ask of a clock; `expr_tracker.testing.ManualClock` is the twin for tests."""
 
     offset: float
-    """``wall()`` is ``offset + monotonic()``; a hot path may add the two itself."""
+    """``wall()`` is ``offset + monotonic()``; a hot path may add the two itself.
+
+    Spans do, with `monotonic_ns`: one value places them and the rows on one timeline.
+    """
 
     def wall(self) -> float:
         """Return Unix seconds (UTC) that never decrease within the process."""
@@ -28,6 +34,10 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Return seconds of a clock that only measures differences."""
+        ...
+
+    def monotonic_ns(self) -> int:
+        """Return what `monotonic` does, in nanoseconds."""
         ...
 
     def resync(self) -> None:
@@ -47,17 +57,18 @@ class SystemClock:
     """The machine's clocks."""
 
     def __init__(self) -> None:
-        self.offset = time.time() - time.monotonic()
-        # The built-in itself: a method around it would double its 45 ns on the hot path.
+        self.offset = _machine_offset()
+        # The built-ins themselves: a method around one would double its 45 ns on the hot path.
         self.monotonic = time.monotonic
+        self.monotonic_ns = time.monotonic_ns
 
     def wall(self) -> float:
         """Return Unix seconds that never decrease within the process."""
-        return self.offset + time.monotonic()
+        return self.offset + self.monotonic()
 
     def resync(self) -> None:
         """Move forward to the machine's wall clock when it is more than a second ahead."""
-        offset = time.time() - time.monotonic()
+        offset = _machine_offset()
         if offset > self.offset + _RESYNC_SECONDS:
             self.offset = offset
 
@@ -66,6 +77,18 @@ class SystemClock:
         held, left = held_seconds(floor - self.wall())
         self.offset += held
         return left
+
+
+def _machine_offset() -> float:
+    """Return what the machine's wall clock shows minus what `time.monotonic` does."""
+    closest, offset = None, 0.0
+    for _ in range(_READS):
+        before = time.monotonic()
+        wall = time.time()
+        after = time.monotonic()
+        if closest is None or after - before < closest:
+            closest, offset = after - before, wall - (before + after) / 2
+    return offset
 
 
 def held_seconds(ahead: float) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from expr_tracker.errors import NoRunError, RunActiveError
 from expr_tracker.loading import loading
+from expr_tracker.spans import span_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
         PandasOutput,
         PolarsOutput,
         RowsOutput,
-        StepRange,
     )
+    from expr_tracker.options import OptionKeywords
+    from expr_tracker.ranges import StepRange
     from expr_tracker.row import Row
     from expr_tracker.run import Run
     from expr_tracker.spans import Span
@@ -75,7 +77,6 @@ _is_opening = False
 _has_finished = False
 _is_discarded = False
 _dropped_in_child = 0
-_span_class: type[Span] | None = None
 
 
 def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
@@ -94,7 +95,7 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
     alert: Any = None,
     alert_rules: Sequence[Any] = (),
     clock: Clock | None = None,
-    **kwargs: Any,
+    **kwargs: Unpack[OptionKeywords],
 ) -> Run:
     """Open a run for this process and make it the current one.
 
@@ -110,21 +111,40 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         run_dir: the run's directory itself, instead of ``dir``.
         notes: free text; kept with the run.
         tags: labels; kept with the run.
-        resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``, for
-            backends; a local run is always continued.
+        resume: ``"allow"``, ``"must"``, ``"never"``, ``"auto"``, True, False or ``None``. Without
+            effect in this version: it is for backends, and a local run is always continued.
         config: any JSON, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
-        backends: names of them, or objects with ``init``, ``log`` and ``finish``. None is on by
-            default (``ET_BACKENDS`` names others), and ``"jsonl"`` is what always happens.
+        backends: mirrors in other trackers, by name. Without effect in this version, which has none
+            and says so; ``"jsonl"``, the local log, always happens. By default ``ET_BACKENDS``.
         backend_kwargs: arguments by backend; those of ``"jsonl"`` are options of the run, below
-            the keywords.
+            the keywords. Others are without effect, as ``backends`` is.
         print_to_screen: print every committed row; by default no.
-        alert: alert configuration.
-        alert_rules: rules to watch.
-        clock: what tells the times of rows, in tests of programs that log: see
+        alert: alert configuration. Without effect in this version, which says so.
+        alert_rules: rules to watch. Without effect in this version, which says so.
+        clock: what tells the times of rows and spans, in tests of programs that log: see
             `expr_tracker.testing.ManualClock`.
-        **kwargs: every field of `expr_tracker.options.Options`: ``stream``, ``step_policy``,
-            ``durability``, ``resume_step``, ``capture``, ...
+        **kwargs: the options, each a field of `expr_tracker.options.Options`:
+
+            - ``stream``: the producer that this process is; by default the unnamed one.
+            - ``rank_aware``: whether a rank above 0 writes files of its own.
+            - ``resume_step``: begin an attempt at this step; earlier rows from there on give way.
+            - ``step_policy``: a step below the newest is stored (``"allow"``), dropped and counted
+              (``"monotonic"``) or an error (``"strict"``).
+            - ``durability``: ``"process"`` survives ``kill -9``, ``"fsync"`` power loss,
+              ``"buffered"`` neither. ``buffer_size``, ``buffer_interval`` and
+              ``max_buffer_seconds`` say when a buffer is written.
+            - ``max_pending_records``, ``max_pending_bytes``: what memory holds while the file cannot
+              be written. ``max_record_bytes``: the longest line. ``max_file_bytes``: rotation.
+            - ``spans``, ``span_metrics``: whether spans are written, and become metrics;
+              ``span_count``: counts too; ``span_print_fn``, ``span_plugins``: what runs with each.
+            - ``print_handle``: what prints rows.
+            - ``capture``: git state, arguments, packages and host; ``capture_console``: what is
+              printed; ``system_metrics``: the machine, every ``system_interval`` seconds.
+            - ``finish_timeout``: seconds that ``finish`` may take.
+            - ``alert_window``: points that ``run.history.series.points`` returns at most.
+            - without effect: ``alert_on_rank`` and ``backend_on_rank`` (no rules, no backends yet),
+              ``cache_bytes``, ``cache_rows`` and ``span_async_write`` (not needed any more).
 
     Returns:
         The run, which is a context manager too.
@@ -205,7 +225,9 @@ def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:  # 
     A second call does nothing.
 
     Args:
-        exit_code: anything but 0 and ``None`` marks the attempt as failed.
+        exit_code: 0 marks the attempt as succeeded, anything else as failed. Left out, the exception
+            decides that the call stands in, in a ``finally`` or ``except`` block: the closing line
+            then names it. Without one, the attempt succeeded.
         quiet: leave out the closing line unless something was lost.
 
     Raises:
@@ -281,7 +303,8 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         fill_missing: whether absent metrics are there as ``None``.
         dropna: leave out rows that have none of the selected metrics.
         attempt: a number, or ``"all"``; by default the newest value of every step.
-        rank: the rank to read; by default this process's own, or 0.
+        rank: a number, a list of them or ``"*"`` for all. Left out: of the stream that this process
+            writes its own rank, of another one the lowest, of several streams all.
         run: read this run's directory (or metrics file) instead of the current run.
 
     Raises:
@@ -322,6 +345,11 @@ def history(  # noqa: PLR0913 - the signature that programs already call
 
 def info() -> dict[str, Any]:
     """Return the current run's state as figures: rows, bytes, losses, durability, summary.
+
+    ``info()["history"]`` has five keys for programs that were written for 0.4, which kept rows in
+    memory: nothing is kept here but in the file, so ``cached_rows`` and ``cached_bytes`` are 0,
+    ``disk_prefix`` and ``evicted_rows`` are the rows in the file, and ``cache_limit_bytes`` is the
+    option ``cache_bytes``, which limits nothing.
 
     Raises:
         NoRunError: no run is open.
@@ -394,18 +422,32 @@ def log_artifact(  # noqa: PLR0917 - as above
     )
 
 
-def use_artifact(artifact_or_name: Artifact | str, type: str | None = None) -> Artifact:  # noqa: A002
+def use_artifact(
+    artifact_or_name: Artifact | str,
+    type: str | None = None,  # noqa: A002
+    *,
+    where: str | os.PathLike[str] | None = None,
+) -> Artifact:
     """Return a stored artifact and note that this run uses it.
 
     Args:
-        artifact_or_name: ``"name"``, ``"name:latest"``, ``"name:v3"`` or ``"name:alias"``.
+        artifact_or_name: ``"name"``, ``"name:latest"``, ``"name:v3"`` or ``"name:alias"``; or an
+            artifact that was returned before.
         type: what it must be.
+        where: the folder of a project, of one of its runs or of the artifacts themselves, to look
+            there. No run need be open, and none notes it: hand what is returned to another call to
+            have it noted.
 
     Raises:
-        NoRunError: no run is open.
+        NoRunError: no run is open, and ``where`` is left out.
         ArtifactNotFoundError: there is no such artifact, version or alias.
         ArtifactError: it is of another type, or its stored files were changed.
     """
+    if where is not None:
+        with loading:
+            from expr_tracker.artifacts import find_store  # noqa: PLC0415 - only who asks pays
+
+        return find_store(where).use(artifact_or_name, type)
     return _need("use_artifact").use_artifact(artifact_or_name, type)
 
 
@@ -427,7 +469,7 @@ def span(
     """
     if _is_discarded:
         _discard("span")
-    return (_span_class or _spans())(name, attributes, print_fn, plugins, _target)
+    return (span_class.made or span_class.get())(name, attributes, print_fn, plugins, _target)
 
 
 def start_span(
@@ -440,16 +482,6 @@ def start_span(
 ) -> Span:
     """Begin a span that ``.end()`` ends: for blocks that no ``with`` can hold."""
     return span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()
-
-
-def _spans() -> type[Span]:
-    global _span_class  # noqa: PLW0603 - loaded once, by the first span
-    if _span_class is None:
-        with loading:
-            from expr_tracker.spans import Span  # noqa: PLC0415 - only who times pays
-
-        _span_class = Span
-    return _span_class
 
 
 def _target() -> Any:

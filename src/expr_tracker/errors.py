@@ -12,13 +12,13 @@ broke and what to do instead; it never carries a secret.
     ├── RunFinishedError        (RuntimeError)      the run of this object has ended
     ├── ForkedObjectError       (RuntimeError)      an object of the parent used in a forked child
     ├── StreamInUseError        (RuntimeError)      another live process writes this stream
-    ├── NameRefusedError        (ValueError)        a run, project, stream or artifact name
+    ├── NameRefusedError        (ValueError)        a run, project, stream, artifact or pin
     ├── OptionError             (ValueError)        an option's value
     ├── UnknownOptionError      (TypeError)         an option's name
     ├── StepError               (TypeError)         a step that is no 64-bit whole number
     ├── StepOrderError          (ValueError)        a step below its limit under ``"strict"``
     ├── QueryError              (ValueError)        a range, output type or column selection
-    │   └── QuestionTypeError   (TypeError)         ... of a wrong type (`history.question`)
+    │   └── QuestionTypeError   (TypeError)         ... of a wrong type
     ├── RunNotFoundError        (FileNotFoundError) no such run, stream or file
     ├── ArtifactNotLoggedError  (RuntimeError)      files of an artifact that is no version yet
     ├── ArtifactNotFoundError   (FileNotFoundError) no such artifact, version or alias
@@ -43,6 +43,7 @@ __all__ = [
     "NoRunError",
     "OptionError",
     "QueryError",
+    "QuestionTypeError",
     "RunActiveError",
     "RunFinishedError",
     "RunNotFoundError",
@@ -79,7 +80,7 @@ class StreamInUseError(TrackerError, RuntimeError):
 
 
 class NameRefusedError(TrackerError, ValueError):
-    """A name of a run, project, stream or artifact that cannot be a name."""
+    """A name of a run, project, stream, artifact or summary pin that cannot be one."""
 
 
 class OptionError(TrackerError, ValueError):
@@ -100,6 +101,10 @@ class StepOrderError(TrackerError, ValueError):
 
 class QueryError(TrackerError, ValueError):
     """A question to the history that has no meaning: range, output type or columns."""
+
+
+class QuestionTypeError(QueryError, TypeError):
+    """A part of a question has the wrong type; callers of this API also catch TypeError."""
 
 
 class RunNotFoundError(TrackerError, FileNotFoundError):

@@ -12,9 +12,12 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from typing import Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-__all__ = ["loading"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Late", "loading"]
 
 #: The longest that a fork waits: our modules load in 20 ms, and a program must never hang on us.
 _FORK_WAITS_SECONDS: Final = 5.0
@@ -57,3 +60,30 @@ class _Loading:
 
 
 loading: Final = _Loading()
+
+Made = TypeVar("Made")
+
+
+class Late(Generic[Made]):
+    """One value and what makes it; the maker may load modules.
+
+    No `functools.cached_property`: until Python 3.12 it has one lock for all instances, which a fork
+    may copy while it is held.
+
+    Attributes:
+        made: the value; ``None`` as long as nobody asked.
+    """
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self.made: Made | None = None
+
+    def get(self) -> Made:
+        """Return the value; the first caller makes it."""
+        made = self.made
+        if made is None:
+            with loading:
+                made = self.made  # another thread may have made it meanwhile
+                if made is None:
+                    made = self.made = self._make()
+        return made

@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from typing import Final, Literal
 
-__all__ = ["OTHER_KINDS", "Fate", "Notices", "Subject", "logger"]
+__all__ = ["OTHERS", "Fate", "Notices", "Subject", "counted", "logger"]
 
 logger: Final = logging.getLogger("expr_tracker")
 
@@ -30,11 +30,16 @@ Subject = Literal["rows", "values", "spans", "other"]
 #: Kinds that are counted by name, per run. Some hold a metric's name, which programs make up for
 #: ever; a thousand of them is more than anyone reads.
 _KINDS_MAX: Final = 1_000
-#: Under which the kinds beyond the limit are counted together.
-OTHER_KINDS: Final = "(other)"
+#: The name under which everything beyond a limit is counted together: kinds here, paths of spans.
+OTHERS: Final = "(other)"
 #: A warning per key must not become a leak when a program makes up new keys for ever.
 _KEYS_MAX: Final = 10_000
 _QUEUE_MAX: Final = 1_000
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number and its noun, which takes an s unless there is one of it."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class Notices:
@@ -71,7 +76,7 @@ class Notices:
         key = (fate, subject, kind)
         with self._counting:
             if key not in self._counts and len(self._counts) >= _KINDS_MAX:
-                key = (fate, subject, OTHER_KINDS)
+                key = (fate, subject, OTHERS)
             self._counts[key] = self._counts.get(key, 0) + number
 
     def count_row_of_values(self) -> None:

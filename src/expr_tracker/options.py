@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import difflib
 import math
-import operator
 import os
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict
 
-from expr_tracker.errors import OptionError, UnknownOptionError
+from expr_tracker.errors import OptionError, StepError, UnknownOptionError
+from expr_tracker.row import step_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
     "Durability",
+    "OptionKeywords",
     "Options",
     "StepPolicy",
     "backends_from_environment",
@@ -54,7 +55,8 @@ class Options:
     """``"process"`` (the default) survives ``kill -9``, ``"fsync"`` power loss, ``"buffered"``
     neither. Left out, a slow file system switches to buffering by itself."""
     buffer_size: int | None = 50
-    """Buffered: rows that are written together at the latest."""
+    """Buffered, by choice or on a slow file system: rows that are written together at the latest, by
+    the call that logs the last of them; ``None`` leaves them to the thread."""
     buffer_interval: float | None = 1.0
     """Buffered: after a gap this long (seconds) a row is written at once."""
     max_buffer_seconds: float | None = 5.0
@@ -108,9 +110,46 @@ class Options:
     finish_timeout: float = 10.0
     """The longest that ``finish`` and the exit hook may take, in seconds."""
     alert_on_rank: int | None = 0
-    """The rank that alerts; ``None`` is all."""
+    """The rank that alerts; ``None`` is all. Without effect: this version evaluates no rules."""
     backend_on_rank: int | None = 0
-    """The rank that feeds backends; ``None`` is all."""
+    """The rank that feeds backends; ``None`` is all. Without effect: this version has no backends."""
+
+
+class OptionKeywords(TypedDict, total=False):
+    """The keywords of ``init`` beside those of its signature, for type checkers and editors.
+
+    What each means stands in `Options`; ``print_to_screen`` is in the signature.
+    """
+
+    stream: str | None
+    rank_aware: bool
+    resume_step: SupportsIndex | None
+    step_policy: StepPolicy
+    durability: Durability | None
+    buffer_size: int | None
+    buffer_interval: float | None
+    max_buffer_seconds: float | None
+    max_pending_records: int | None
+    max_pending_bytes: int | None
+    max_record_bytes: int | None
+    max_file_bytes: int | None
+    cache_bytes: int | None
+    cache_rows: int | None
+    alert_window: int
+    spans: bool
+    span_metrics: bool
+    span_count: bool
+    span_async_write: bool
+    span_print_fn: Callable[[str], object] | None
+    span_plugins: Any
+    print_handle: Callable[[str], object]
+    capture: bool
+    capture_console: bool
+    system_metrics: bool
+    system_interval: float
+    finish_timeout: float
+    alert_on_rank: int | None
+    backend_on_rank: int | None
 
 
 _CHOICES: Mapping[str, tuple[object, ...]] = {
@@ -159,7 +198,7 @@ def make_options(values: Mapping[str, Any]) -> Options:
         _check(name, value)
     checked = {**values, "span_plugins": _as_tuple(values.get("span_plugins"))}
     if values.get("resume_step") is not None:
-        checked["resume_step"] = operator.index(values["resume_step"])  # NumPy's integers too
+        checked["resume_step"] = step_from(values["resume_step"])
     for name in _SWITCHES & checked.keys():
         checked[name] = bool(checked[name])
     return Options(**checked)
@@ -237,9 +276,10 @@ def _is_plugin(value: Any) -> bool:
 
 def _is_step(value: Any) -> bool:
     try:
-        return not isinstance(value, bool) and -(2**63) <= operator.index(value) < 2**63
-    except TypeError:
+        step_from(value)
+    except StepError:
         return False
+    return True
 
 
 #: In this order: the launcher's own words first, then the schedulers'.

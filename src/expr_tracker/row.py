@@ -127,8 +127,14 @@ def _whole(value: Any) -> int:
 
 
 def key_text(key: object) -> str:
-    """Return a metric name for any mapping key: text as it is, anything else as ``str``."""
-    return key if type(key) is str else str(key)
+    """Return a metric name for any mapping key: text as it is, anything else as ``str``.
+
+    Of a text that is more than one, a member of a ``str`` enumeration for example, its text: a dict
+    finds it under that, whatever ``str`` makes of it, and so does the row of another call.
+    """
+    if type(key) is str:
+        return key
+    return str.__str__(key) if isinstance(key, str) else str(key)
 
 
 class RowEncoder:
@@ -137,12 +143,19 @@ class RowEncoder:
     Args:
         warn: called with ``(key, text)`` when a value degrades; de-duplication is the caller's.
         media_directory: where `MediaValue` contents go; ``None`` refuses them (they become text).
+        drop: called likewise when a value is not stored, for another key has the text of its own;
+            by default ``warn`` is.
     """
 
     def __init__(
-        self, warn: Callable[[str, str], None], media_directory: Path | None = None
+        self,
+        warn: Callable[[str, str], None],
+        media_directory: Path | None = None,
+        *,
+        drop: Callable[[str, str], None] | None = None,
     ) -> None:
         self._warn = warn
+        self._drop = warn if drop is None else drop
         self._media_directory = media_directory
 
     def row(self, data: object) -> Row:
@@ -151,11 +164,14 @@ class RowEncoder:
             return {}
         if not isinstance(data, dict):
             encoded = self.value("value", data)
-            return encoded if isinstance(encoded, dict) else {"value": encoded}
+            is_row = _has_members(data) and isinstance(encoded, dict)
+            return encoded if is_row else {"value": encoded}
         row: Row = {}
         # A list: another thread may add names meanwhile.
         for key, value in list(data.items()):
             name = self._name(key)
+            if name in row:
+                self._drop(name, f"the text of two keys: {_LAST_STAYS}")
             if type(value) is str:
                 row[name] = value if value.isascii() else self._text(name, value)
             elif type(value) in _ATOMS:
@@ -197,7 +213,7 @@ class RowEncoder:
         if isinstance(value, str):
             return self._text(key, str.__str__(value))
         if isinstance(value, dict):
-            return {self._name(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+            return self._members(key, value, depth)
         if isinstance(value, (list, tuple)):
             return self._list(key, value, depth)
         if isinstance(value, MediaValue):
@@ -207,7 +223,7 @@ class RowEncoder:
         if getattr(value, "ndim", None) == 0 and kind.__name__ != "datetime64":
             return self._plain(key, value.item(), depth + 1)  # type: ignore[attr-defined]
         if isinstance(value, Mapping):
-            return {self._name(k): self._plain(key, v, depth + 1) for k, v in value.items()}
+            return self._members(key, value, depth)
         if isinstance(value, (set, frozenset, deque, Iterator)):
             return self._list(key, list(value), depth)
         if isinstance(value, Decimal):
@@ -216,6 +232,13 @@ class RowEncoder:
         if simple is not _NO_SIMPLE_FORM:
             return self._text(key, simple) if isinstance(simple, str) else simple
         return self._plain(key, self._opened(key, value), depth + 1)
+
+    def _members(self, key: str, mapping: Mapping[Any, Any], depth: int) -> Row:
+        pairs = list(mapping.items())
+        row = {self._name(k): self._plain(key, v, depth + 1) for k, v in pairs}
+        for _ in range(len(pairs) - len(row)):
+            self._drop(key, f"a dict with two keys of one text: {_LAST_STAYS}")
+        return row
 
     def _list(self, key: str, values: list[Any] | tuple[Any, ...], depth: int) -> Any:
         statistics = list_statistics(values)
@@ -266,8 +289,24 @@ class RowEncoder:
         return _contents(detach() if callable(detach) else value)
 
 
+#: What is said of the keys 1 and "1" of one dict.
+_LAST_STAYS = "the last of their values is stored, the other is not"
 _ATOMS = frozenset({float, int, str, bool, type(None)})
 _NO_SIMPLE_FORM = object()
+
+
+def _has_members(data: object) -> bool:
+    """Say whether a ``log`` of ``data`` is one of several metrics: its members have names.
+
+    Statistics of an array and the reference to an image are dicts too, but of our making.
+    """
+    if isinstance(data, MediaValue):
+        return False
+    return (
+        isinstance(data, Mapping)
+        or (dataclasses.is_dataclass(data) and not isinstance(data, type))
+        or callable(getattr(type(data), "model_dump", None))
+    )
 
 
 def _simple(value: object) -> Any:  # noqa: PLR0911 - one line per kind
@@ -315,26 +354,30 @@ def _contents(value: object) -> object:
         opened = getattr(value, method, None)
         if callable(opened):
             return opened()
-    contents: object = getattr(value, "__dict__", None)
-    if isinstance(value, Iterable):
+    contents: object = getattr(value, "__dict__", None) or None
+    # `dict` asks for keys() and takes their items, whether or not the value can be iterated.
+    if isinstance(value, Iterable) or _has_keys(value):
         try:
-            contents = dict(value)
+            contents = dict(value)  # type: ignore[call-overload]
         except (TypeError, ValueError):
-            contents = None  # its words are about the arguments of dict, not about the value
-    elif not contents:
-        contents = None
+            # Its words are about the arguments of dict, not about the value.
+            contents = None if isinstance(value, Iterable) else contents
     if contents is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
     return contents
+
+
+def _has_keys(value: object) -> bool:
+    return callable(getattr(value, "keys", None)) and hasattr(type(value), "__getitem__")
 
 
 def _is_frame(value: object) -> bool:
     return type(value).__name__ == "DataFrame" and hasattr(value, "columns")
 
 
-def _columns(frame: Any) -> Row:
+def _columns(frame: Any) -> dict[Any, Any]:
     """Return a data frame of polars or pandas as lists by column."""
-    return {key_text(name): frame[name].to_list() for name in frame.columns}
+    return {name: frame[name].to_list() for name in frame.columns}
 
 
 def _reason(error: Exception) -> str:
@@ -408,7 +451,9 @@ def _put(row: Row, pointer: str, number: float) -> None:
         if last in place and place[last] is None:
             place[last] = number
     elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
-        place[int(last)] = number
+        index = int(last)
+        if place[index] is None:
+            place[index] = number
 
 
 def _member(place: Any, part: str) -> Any:

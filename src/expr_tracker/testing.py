@@ -9,6 +9,8 @@
     et.log({"loss": 1.0})
     clock.advance(5)
     et.log({"loss": 0.5})  # _time is five seconds later, to the digit
+    with et.span("wait"):
+        clock.advance(2)  # time_ms/wait is 2000.0
 """
 
 from __future__ import annotations
@@ -36,6 +38,10 @@ class ManualClock:
     def monotonic(self) -> float:
         """Return the seconds the clock was turned by."""
         return self._monotonic
+
+    def monotonic_ns(self) -> int:
+        """Return the nanoseconds the clock was turned by."""
+        return round(self._monotonic * 1e9)
 
     def advance(self, seconds: float) -> None:
         """Turn the clock forward.

@@ -1,5 +1,6 @@
 """The examples run as whole programs, offline, and leave what they promise."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from expr_tracker.history import list_streams, read_history
+from expr_tracker.store.reader import whole_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,6 +54,12 @@ def test_a_resumed_checkpoint_run_has_every_step_once_and_keeps_the_first_attemp
     assert rows[-1]["weight"] == pytest.approx(10 * 0.95**60)
     first = read_history(directory, -1, attempt=1)
     assert [row["_step"] for row in first] == list(range(46))
+    again = run("checkpoints.py", "--dir", str(tmp_path))
+    assert "continues from step 40" in again
+    assert "attempt 3 reached step 45" in again
+    assert [row["_step"] for row in read_history(directory, -1)] == list(range(60))
+    used = [row for row in whole_rows(directory / "artifacts.jsonl") if row["action"] == "use"]
+    assert [row["version"] for row in used] == ["v1", "v1"]
 
 
 def test_the_digits_are_learned_by_two_processes_in_one_run(tmp_path: Path) -> None:
@@ -70,3 +78,33 @@ def test_the_digits_are_learned_by_two_processes_in_one_run(tmp_path: Path) -> N
     )
     assert (directory / table["path"]).is_file()
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("example", ["multiprocess_pipeline.py", "train_digits.py"])
+def test_a_picture_without_matplotlib_is_refused_before_the_work(
+    example: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['matplotlib'] = None\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / "examples" / example),
+            "--plot",
+            "a.png",
+            "--dir",
+            str(tmp_path),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("error: --plot needs matplotlib: pip install matplotlib\n")
+    assert os.listdir(tmp_path) == ["sitecustomize.py"]
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_the_help_of_an_example_names_no_default_that_is_none(example: str) -> None:
+    assert "None" not in run(example, "--help")

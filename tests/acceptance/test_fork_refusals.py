@@ -34,7 +34,12 @@ uses = {
     "run.define_metric": lambda: run.define_metric("a", unit="s"),
     "run.log_artifact": lambda: run.log_artifact(__file__),
     "run.use_artifact": lambda: run.use_artifact("program0"),
-    "with run": lambda: run.__exit__(None, None, None),
+    "with run": lambda: run.__enter__(),
+    "the end of with run": lambda: run.__exit__(None, None, None),
+    "run.span": lambda: run.span("s"),
+    "run.start_span": lambda: run.start_span("s"),
+    "run.history": lambda: run.history,
+    "run.artifacts": lambda: run.artifacts,
     "history.query": lambda: history.query(5),
     "history.flush": lambda: history.flush(),
     "history.flush(commit_open=True)": lambda: history.flush(commit_open=True),
@@ -100,7 +105,7 @@ os._exit(0)
     assert program.value("status") == 0, program.errors
     assert program.value("same")
     outcomes = [json.loads(line[4:]) for line in program.lines if line.startswith("use ")]
-    assert len(outcomes) == 30
+    assert len(outcomes) == 35
     for name, outcome, seconds in outcomes:
         assert outcome == "RuntimeError", (name, outcome)
         assert seconds < 1, name

@@ -438,7 +438,7 @@ SLOW = """
     is_slow = False
     deadline = time.monotonic() + 30
     if durability == "automatic":
-        # Every round of the keeper is one flush; half of 64 quick ones turn buffering off.
+        # Half of 64 quick flushes turn buffering off.
         while et.info()["history"]["durability"] != "process" and time.monotonic() < deadline:
             et.log({"i": step})
             step += 1
@@ -467,7 +467,7 @@ def test_a_slow_file_system_turns_buffering_on_says_so_once_and_turns_it_off_aga
     record_property("log_us", figures)
     assert figures["slow"][1] > 2_000
     assert figures["buffered"][0] < 1_000, "the caller no longer waits for the file"
-    assert program.value("slow_writes") < 100
+    assert program.value("slow_writes") < 200, "one for 50 rows and one a round"
     assert program.value("durability") == "process"
     lines = strict_lines(tmp_path / "p" / "r" / "metrics.jsonl")
     rows = program.value("rows")

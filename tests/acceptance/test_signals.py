@@ -245,9 +245,15 @@ HANDLERS = """
         heard.append(number)
         print("handler", number, flush=True)
 
-    if how == "leaves, before init":
+    def fail(number, frame):
+        print("handler", number, flush=True)
+        raise RuntimeError("told to end")
+
+    if how in ("leaves, before init", "leaves through finally", "leaves a block"):
         signal.signal(signal.SIGTERM, leave)
-    elif how == "notes, before init":
+    elif how == "raises, before init":
+        signal.signal(signal.SIGTERM, fail)
+    elif how in ("notes, before init", "notes and leaves", "notes and ends"):
         signal.signal(signal.SIGTERM, note)
     elif how == "ignored":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -271,11 +277,27 @@ HANDLERS = """
     with et.span("forward"):
         pass
     print("ready", flush=True)
-    while not heard:
-        if how == "ignored":
-            input()
-            break
-        time.sleep(0.01)
+
+    def wait():
+        while not heard:
+            if how == "ignored":
+                input()
+                break
+            time.sleep(0.01)
+
+    if how == "leaves through finally":
+        try:
+            wait()
+        finally:
+            et.finish()
+    elif how == "leaves a block":
+        with run:
+            wait()
+    wait()
+    if how == "notes and leaves":
+        sys.exit(3)
+    if how == "notes and ends":
+        sys.exit()
     print("goes on", flush=True)
     et.finish()
     print("after", signal.getsignal(signal.SIGTERM) in (leave, note, signal.SIG_IGN), flush=True)
@@ -285,7 +307,12 @@ HANDLERS = """
 @pytest.mark.parametrize(
     ("how", "exit_status", "run_status"),
     [
-        ("leaves, before init", 3, "succeeded"),
+        ("leaves, before init", 3, "cancelled"),
+        ("leaves through finally", 3, "cancelled"),
+        ("leaves a block", 3, "cancelled"),
+        ("raises, before init", 1, "cancelled"),
+        ("notes and leaves", 3, "cancelled"),
+        ("notes and ends", 0, "cancelled"),
         ("leaves, after init", 3, "succeeded"),
         ("notes, before init", 0, "succeeded"),
         ("notes, after init", 0, "succeeded"),
@@ -308,7 +335,7 @@ def test_a_handler_of_the_programs_own_decides_what_a_signal_does(
         program.say()
     else:
         program.line("handler 15")
-    if exit_status == 0:
+    if exit_status == 0 and how != "notes and ends":
         program.line("goes on")
         assert program.line("after") == "True", "the program's handler is back after finish"
     assert program.end() == exit_status, program.errors

@@ -59,6 +59,8 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("history", "import mapi", "never imports the platform"),
         ("clock", "from expr_tracker import options", "know no other room"),
         ("errors", "import expr_tracker.store", "know no other room"),
+        ("cli/ls", "from expr_tracker.store.files import StreamKey", "reads no file"),
+        ("cli/table", "from expr_tracker.row import without_nonfinite", "reads no file"),
     ],
 )
 def test_a_forbidden_import_is_seen(copy: Path, module: str, added: str, contract: str) -> None:

@@ -164,9 +164,35 @@ def test_a_file_that_does_not_parse_is_reported(tmp_path: Path) -> None:
 def test_a_package_names_only_modules_that_exist(tmp_path: Path, word: str, count: int) -> None:
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "writer.py").touch()
-    text = f'"""Room: `{word}` appends."""\n\n\ndef summary() -> None: ...\n'
+    text = f'"""Room: `{word}` and `writer` append."""\n\n\ndef summary() -> None: ...\n'
     findings = found(tmp_path, "room/__init__.py", text)
     assert [finding.rule for finding in findings] == ["packages"] * count
+
+
+def test_a_package_names_every_module_and_package_in_it(tmp_path: Path) -> None:
+    for module in ("writer.py", "reader.py", "_private.py", "inner/__init__.py", "data/page.txt"):
+        path = tmp_path / "room" / module
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    findings = found(tmp_path, "room/__init__.py", '"""Room: `writer` appends."""\n')
+    assert [finding.rule for finding in findings] == ["packages"] * 2
+    assert [
+        word for finding in findings for word in ("inner", "reader") if word in str(finding)
+    ] == [
+        "inner",
+        "reader",
+    ]
+
+
+def test_a_name_that_another_module_imports_is_exported(tmp_path: Path) -> None:
+    room = tmp_path / "src" / "room"
+    room.mkdir(parents=True)
+    (room / "__init__.py").write_text('"""Room: `a`, `b`."""\n__all__ = []\n')
+    (room / "a.py").write_text('"""Owns x."""\n__all__ = ["x"]\nx = y = 1\n')
+    text = '"""Owns z."""\nfrom room import a\nfrom room.a import x\nfrom room.a import y\n'
+    (finding,) = found(tmp_path, "src/room/b.py", text)
+    assert (finding.rule, finding.line) == ("exports", 4)
+    assert "'y'" in finding.message
 
 
 def test_a_picture_is_passed_over(tmp_path: Path) -> None:

@@ -105,10 +105,20 @@ def cells(table: Any) -> dict[str, list[Any]]:
     }
 
 
+def with_words(value: Any) -> Any:
+    """Return a value as a table's JSON text has it: non-finite numbers are the texts of their names."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
+    if isinstance(value, dict):
+        return {name: with_words(member) for name, member in value.items()}
+    return [with_words(member) for member in value] if isinstance(value, list) else value
+
+
 def is_same(cell: Any, wanted: Any, output: str) -> bool:
     if isinstance(wanted, (list, dict)):
-        shown = json.loads(cell) if isinstance(cell, str) else cell
-        return repr(shown) == repr(wanted)
+        if isinstance(cell, str):
+            return repr(json.loads(cell)) == repr(with_words(wanted))
+        return repr(cell) == repr(wanted)
     if isinstance(wanted, float) and math.isnan(wanted):
         return cell is None if output == "pandas" else math.isnan(cell)
     if isinstance(wanted, str):

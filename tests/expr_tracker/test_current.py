@@ -12,6 +12,8 @@ import pytest
 import expr_tracker as et
 from expr_tracker import current as current_module
 from expr_tracker.errors import (
+    ArtifactError,
+    ArtifactNotFoundError,
     NameRefusedError,
     NoRunError,
     OptionError,
@@ -382,6 +384,27 @@ def test_attributes_of_any_name_work() -> None:
     assert "time_ms/a" in et.history()[0]
 
 
+def test_without_a_rank_history_reads_its_own_of_its_stream_and_the_lowest_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for rank in (0, 1):
+        monkeypatch.setenv("RANK", str(rank))
+        for stream in ("data", None):
+            run = init(stream=stream)
+            et.log({"of": rank})
+            if rank == 0 or stream is not None:
+                run.finish(quiet=True)
+
+    def ranks(**asked: Any) -> list[int]:
+        return [row["of"] for row in et.history(-1, **asked)]
+
+    assert ranks() == [1]
+    assert ranks(stream="data") == [0]
+    assert ranks(stream="data", rank=1) == [1]
+    assert ranks(stream=["data"]) == [0, 1]
+    assert ranks(stream="data", rank="*") == [0, 1]
+
+
 def test_history_of_several_streams_has_the_open_row_of_this_process() -> None:
     run = init()
     et.log({"a": 1})
@@ -390,3 +413,49 @@ def test_history_of_several_streams_has_the_open_row_of_this_process() -> None:
     assert [row["a"] for row in et.history(stream=[None])] == [1, 2]
     assert [row["a"] for row in et.history(stream="*", include_open=False)] == [1]
     run.finish(quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"alert_on_rank": 1}, "alert_on_rank=1: this version does not evaluate alert rules"),
+        ({"alert_on_rank": None}, "alert_on_rank=None"),
+        ({"alert_rules": ["loss > 1"]}, "alert rules: this version"),
+        ({"alert": {"url": "x"}, "alert_on_rank": 1}, "alert rules: this version"),
+        ({"backends": ["wandb"]}, "backends wandb: this version has no backends"),
+        ({"backend_on_rank": 1}, "backend_on_rank=1: this version has no backends"),
+    ],
+    ids=str,
+)
+def test_what_has_no_effect_in_this_version_is_said_once(
+    arguments: dict[str, Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    init(**arguments)
+    assert sum("this version" in text for text in caplog.messages) == 1
+    assert said in caplog.text
+
+
+def test_what_is_left_at_its_default_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    init(alert_on_rank=0, backend_on_rank=0, backends=["jsonl"])
+    assert "this version" not in caplog.text
+
+
+def test_an_artifact_is_found_by_its_place_without_a_run_and_noted_by_the_next(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "model.txt").write_text("weights")
+    with pytest.raises(ArtifactNotFoundError):
+        et.use_artifact("model", where=tmp_path / "runs" / "p")
+    first = init("first")
+    et.log_artifact("model.txt")
+    et.finish()
+    found = et.use_artifact("model", where="runs/p")
+    assert found.get_path("model.txt").read_text() == "weights"
+    assert et.use_artifact("model", "dataset", where=first.dir).version == "v0"
+    with pytest.raises(ArtifactError, match="has type 'dataset'"):
+        et.use_artifact("model", "model", where="runs/p")
+    second = init("second")
+    assert et.use_artifact(found) is found
+    et.finish()
+    used = [row["action"] for row in whole_rows(second.files.artifacts)]
+    assert used == ["use"]

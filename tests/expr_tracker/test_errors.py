@@ -20,6 +20,7 @@ CAUGHT_AS = {
     "StepError": TypeError,
     "StepOrderError": ValueError,
     "QueryError": ValueError,
+    "QuestionTypeError": TypeError,
     "RunNotFoundError": FileNotFoundError,
     "ArtifactNotFoundError": FileNotFoundError,
     "ArtifactError": ValueError,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from expr_tracker.notices import OTHER_KINDS, Notices, logger
+from expr_tracker.notices import OTHERS, Notices, logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,12 +48,22 @@ def test_a_kind_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == ["text 0", "other 0", "other 1", "other 2"]
 
 
-def test_the_kinds_that_are_remembered_are_limited() -> None:
+def test_the_kinds_that_are_remembered_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     notices = Notices()
     for number in range(20_000):
         notices.once(number, "text")
-    assert len(notices._said) == 10_000
-    assert len(notices._queue) == 1_000
+        notices.emit()
+    assert len(caplog.messages) == 10_000
+
+
+def test_the_texts_that_wait_are_limited_and_the_newest_stay(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    notices = Notices()
+    for number in range(3_000):
+        notices.once(number, f"text {number}")
+    notices.emit()
+    assert caplog.messages == [f"text {number}" for number in range(2_000, 3_000)]
 
 
 def test_counts_are_kept_by_fate_and_kind() -> None:
@@ -74,7 +84,7 @@ def test_the_kinds_that_are_counted_by_name_are_limited_and_no_count_is_lost() -
     counts = notices.counts("dropped")
     assert len(counts) == 1_000
     assert sum(counts.values()) == 5_000
-    assert counts[OTHER_KINDS] == 5_000 - 999
+    assert counts[OTHERS] == 5_000 - 999
     assert notices.counts("refused") == {"rows": 5_000}
 
 

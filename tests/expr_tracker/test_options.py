@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, SupportsIndex, get_type_hints
 
 import numpy as np
 import pytest
 
-from expr_tracker.errors import OptionError, UnknownOptionError
+import expr_tracker as et
+from expr_tracker.errors import OptionError, StepError, UnknownOptionError
 from expr_tracker.options import (
+    OptionKeywords,
     Options,
     backends_from_environment,
     environment,
@@ -18,6 +24,7 @@ from expr_tracker.options import (
     root_from_environment,
     stream_in_use_from_environment,
 )
+from expr_tracker.row import step_from
 from expr_tracker.spans.cpu_time import CpuTime
 
 METER = CpuTime()
@@ -53,7 +60,7 @@ REFUSED: dict[str, list[object]] = {
     "print_handle": [None, "print"],
     "span_print_fn": ["print", 5],
     "span_plugins": [3, "CpuTime", [print, 3], object(), {"a": print}],
-    "resume_step": [1.5, "10", True, 2**63, -(2**63) - 1],
+    "resume_step": [1.5, "10", math.nan, math.inf, 2**63, -(2**63) - 1],
 }
 TAKEN: dict[str, list[object]] = {
     "step_policy": ["allow", "monotonic", "strict"],
@@ -121,7 +128,26 @@ def test_the_defaults_obey_their_own_rules() -> None:
     assert make_options(values) == defaults == make_options({})
 
 
-@pytest.mark.parametrize("value", [np.int64(7), np.uint8(7)])
+STEPS: list[object] = [
+    7, -7, 0, True, np.True_, 7.0, -0.0, np.int8(7), np.float32(7), Fraction(7), Decimal(7),
+    2**63 - 1, 2**63, float(2**63), 1.5, np.float32(1.5), Fraction(1, 2), math.nan, math.inf,
+    "7", b"7", 7j, [7], np.array([7, 8]), object(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", STEPS, ids=repr)
+def test_a_resume_step_is_what_log_takes_for_a_step(value: object) -> None:
+    try:
+        step = step_from(value)
+    except StepError:
+        with pytest.raises(OptionError, match="resume_step"):
+            make_options({"resume_step": value})
+    else:
+        kept = make_options({"resume_step": value}).resume_step
+        assert (kept, type(kept)) == (step, int)
+
+
+@pytest.mark.parametrize("value", [np.int64(7), np.uint8(7), 7.0, np.float32(7), Fraction(7)])
 def test_a_resume_step_may_be_any_whole_number_and_is_kept_as_an_int(value: object) -> None:
     step = make_options({"resume_step": value}).resume_step
     assert step == 7
@@ -224,3 +250,19 @@ def test_the_environment_is_handed_out_as_a_copy(monkeypatch: pytest.MonkeyPatch
     copy = environment()
     monkeypatch.setenv("ET_DIR", "b")
     assert copy["ET_DIR"] == "a"
+
+
+def test_the_keywords_of_init_are_the_options_of_the_same_types() -> None:
+    names = {"Callable": Callable}
+    options = get_type_hints(Options, localns=names)
+    keywords = get_type_hints(OptionKeywords, localns=names)
+    del options["print_to_screen"]  # in the signature
+    # What is made plain on the way in is taken in more forms.
+    options |= {"resume_step": SupportsIndex | None, "span_plugins": Any}
+    assert keywords == options
+
+
+def test_the_help_of_init_says_what_every_option_means() -> None:
+    text = et.init.__doc__ or ""
+    missing = [field.name for field in dataclasses.fields(Options) if field.name not in text]
+    assert missing == []

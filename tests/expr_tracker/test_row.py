@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import math
 import re
 from collections import OrderedDict, deque
@@ -22,8 +21,6 @@ import pandas as pd
 import polars as pl
 import pydantic
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from expr_tracker.arrays import ELEMENTS_MAX
 from expr_tracker.errors import StepError
@@ -32,8 +29,6 @@ from expr_tracker.row import (
     RowEncoder,
     key_text,
     step_from,
-    with_nonfinite,
-    without_nonfinite,
 )
 
 
@@ -70,6 +65,10 @@ def plain(value: object) -> Any:
 class Colour(Enum):
     RED = "red"
     PAIR = (1, 2.5)
+
+
+class Named(str, Enum):  # noqa: UP042 - a StrEnum has the str() that this one has not
+    LOSS = "loss"
 
 
 class Level(IntEnum):
@@ -363,6 +362,11 @@ def test_a_decimal_says_when_a_float_has_not_all_of_its_digits() -> None:
             {"1": "a", "None": "b", "(1, 2)": "c", "2.5": "d"},
         ),
         ({"a": {1: {2: 3}}}, {"a": {"1": {"2": 3}}}),
+        (MappingProxyType({"a": 1}), {"a": 1}),
+        (SimpleNamespace(a=1), {"value": {"a": 1}}),
+        (pl.DataFrame({"a": [1]}), {"value": {"a": [1]}}),
+        (Named.LOSS, {"value": "loss"}),
+        ({Named.LOSS: {Named.LOSS: 1}}, {"loss": {"loss": 1}}),
     ],
     ids=repr,
 )
@@ -380,6 +384,55 @@ def test_a_key_that_is_a_kind_of_text_becomes_exact_text() -> None:
     assert key == "loss"
 
 
+def test_a_member_of_a_text_enumeration_is_the_text_that_a_dict_knows_it_by() -> None:
+    assert str(Named.LOSS) != "loss"
+    assert type(key_text(Named.LOSS)) is str
+    assert key_text(Named.LOSS) == "loss"
+    assert hash(key_text(Named.LOSS)) == hash(Named.LOSS)
+
+
+@pytest.mark.parametrize(
+    "large", [np.zeros(200_000), [0.5] * 200_000], ids=lambda large: type(large).__name__
+)
+def test_a_large_array_alone_is_one_metric_with_its_statistics(large: Any) -> None:
+    row = Encoding().encoder.row(large)
+    assert list(row) == ["value"]
+    assert row["value"]["shape"] == [200_000]
+
+
+def test_a_model_of_pydantic_is_a_row() -> None:
+    model = Settings(rate=0.5, when=datetime(2026, 1, 2, tzinfo=UTC), path=Path("x"))
+    assert list(Encoding().encoder.row(model)) == ["rate", "when", "path"]
+
+
+@pytest.mark.parametrize(
+    ("data", "row", "dropped"),
+    [
+        ({1: 0.5, "1": 0.7}, {"1": 0.7}, ["1"]),
+        ({"1": 0.7, 1: 0.5, "b": 1}, {"1": 0.5, "b": 1}, ["1"]),
+        ({"a": {1: 1, "1": 2, None: 3}}, {"a": {"1": 2, "None": 3}}, ["a"]),
+        ({"a": [MappingProxyType({1: 1, "1": 2})]}, {"a": [{"1": 2}]}, ["a"]),
+        ({"a": pd.DataFrame({1: [1], "1": [2]})}, {"a": {"1": [2]}}, ["a"]),
+        ({1: 1, 2: 2}, {"1": 1, "2": 2}, []),
+    ],
+    ids=repr,
+)
+def test_two_keys_with_one_text_are_told(
+    data: object, row: dict[str, object], dropped: list[str]
+) -> None:
+    told: list[str] = []
+    warned: list[str] = []
+    encoder = RowEncoder(
+        lambda key, _text: warned.append(key), drop=lambda key, _text: told.append(key)
+    )
+    assert encoder.row(data) == row
+    assert told == dropped
+    assert warned == []
+    by_default = Encoding()
+    by_default.encoder.row(data)
+    assert [key for key, _ in by_default.warnings] == dropped
+
+
 class _Picture(MediaValue):
     def reference(self, directory: Path) -> dict[str, Any]:
         (directory / "one").write_bytes(b"x")
@@ -389,6 +442,7 @@ class _Picture(MediaValue):
 def test_media_is_stored_as_its_reference(tmp_path: Path) -> None:
     encoding = Encoding(tmp_path)
     assert encoding.value([_Picture()]) == [{"_media": "one"}]
+    assert encoding.encoder.row(_Picture()) == {"value": {"_media": "one"}}
     assert (tmp_path / "one").read_bytes() == b"x"
 
 
@@ -480,86 +534,6 @@ def test_a_refused_step_is_a_type_error_as_callers_expect() -> None:
     assert issubclass(StepError, TypeError)
 
 
-# -- numbers that JSON cannot hold -------------------------------------------------------------------
-
-keys = st.text(st.characters(exclude_categories=()) | st.sampled_from('~/"\\ \n\0'), max_size=6)
-numbers = st.floats() | st.integers() | st.sampled_from([math.nan, math.inf, -math.inf, 1e308])
-trees = st.recursive(
-    st.none() | st.booleans() | numbers | keys,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
-    max_leaves=12,
-)
-rows = st.dictionaries(keys.filter(lambda key: key != "_nonfinite"), trees, max_size=5)
-
-
-def same(left: object, right: object) -> bool:
-    """Compare two plain trees, NaN equal to itself and -0.0 unequal to 0.0."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return repr(left) == repr(right)
-
-
-@given(rows)
-def test_moving_non_finite_numbers_out_and_back_changes_nothing(row: dict[str, Any]) -> None:
-    before = repr(row)
-    strict = without_nonfinite(row)
-    assert repr(row) == before
-    json.dumps(strict, allow_nan=False)
-    assert same(with_nonfinite(dict(strict)), row)
-
-
-def test_a_finite_row_is_returned_as_it_is() -> None:
-    row = {"a": 1.0, "b": [1, {"c": None}]}
-    assert without_nonfinite(row) is row
-
-
-def test_the_pointers_are_those_of_the_rfc() -> None:
-    row = {"a/b": math.nan, "m~n": {"": [1.0, math.inf]}, "l": -math.inf}
-    assert without_nonfinite(row)["_nonfinite"] == {
-        "/a~1b": "NaN",
-        "/m~0n//1": "Infinity",
-        "/l": "-Infinity",
-    }
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        None,
-        5,
-        [],
-        {"": "NaN"},
-        {"/missing": "NaN"},
-        {"/list/7": "NaN"},
-        {"/list/x": "NaN"},
-        {"/list/-1": "NaN"},
-        {"/list/0/deeper": "NaN"},
-        {"/number/deeper": "NaN"},
-        {"/number": "NaN"},
-        {"/null": "nan"},
-        {"/null": 5},
-        {"no slash": "NaN"},
-    ],
-    ids=repr,
-)
-def test_a_damaged_member_costs_nothing_of_the_row(found: object) -> None:
-    row = {"number": 1.5, "list": [2.5], "null": None}
-    assert with_nonfinite({**row, "_nonfinite": found}) == row
-
-
-@given(st.dictionaries(st.text(max_size=5), st.sampled_from(["NaN", "Infinity", "x"]), max_size=3))
-def test_no_pointer_makes_reading_fail_or_replaces_a_value(found: dict[str, str]) -> None:
-    row = {"": 1, "a": [1, None], "b": {"": "t"}}
-    restored = with_nonfinite({**row, "a": [1, None], "_nonfinite": found})
-    assert restored[""] == 1
-    assert restored["a"][0] == 1
-    assert restored["b"] == {"": "t"}
-
-
 class Slotted:
     __slots__ = ("a",)
 
@@ -575,3 +549,51 @@ def test_a_warning_speaks_of_the_value_and_not_of_how_it_was_opened(value: objec
     assert encoding.value(value) == repr(value)
     ((_, text),) = encoding.warnings
     assert text == f"stored as its repr: {type(value).__name__} has no JSON form"
+
+
+class Keyed:
+    """Has keys and items, and no way to go through it."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, **members: Any) -> None:
+        self.members = members
+
+    def keys(self) -> list[str]:
+        return list(self.members)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.members[name]
+
+    __iter__ = None
+
+
+class KeyedWithAttributes(Keyed):
+    """The same, with attributes of its own beside."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+        self.hidden = "an attribute, not a member"
+
+
+@pytest.mark.parametrize("kind", [Keyed, KeyedWithAttributes])
+def test_an_object_with_keys_and_items_is_stored_as_a_dict(kind: type[Keyed]) -> None:
+    encoding = Encoding()
+    assert encoding.value(kind(a=1, b=[2.5, Keyed(c="x")])) == {"a": 1, "b": [2.5, {"c": "x"}]}
+    assert encoding.warnings == []
+
+
+def test_an_object_whose_keys_are_none_is_stored_as_its_attributes() -> None:
+    class Piano:
+        def __init__(self) -> None:
+            self.maker = "B"
+
+        def keys(self) -> int:
+            return 88
+
+        def __getitem__(self, key: int) -> int:
+            return key
+
+        __iter__ = None
+
+    assert Encoding().value(Piano()) == {"maker": "B"}

@@ -16,6 +16,8 @@ with et.init("project", "name", dir=Path("runs"), config={"lr": 0.1}, stream="da
     run.log({"loss": 1.0}, step=3)
 
 et.init(project="p", tags=["a"], notes="n", resume_step=10, durability="fsync")
+settings: dict[str, Any] = {"stream": "data"}
+et.init("p", print_to_screen=True, span_plugins=[print], capture=False, **settings)
 et.log({"loss": 0.5, "picture": et.Image([[0, 255]])})
 et.log({"acc": 1}, step=2, commit=True)
 et.define_metric("loss", unit="nats", goal="minimize")
@@ -57,11 +59,16 @@ artifact = et.Artifact("model", type="model").add_file("model.pt")
 assert_type(artifact, et.Artifact)
 assert_type(et.log_artifact(artifact), et.Artifact)
 assert_type(et.use_artifact("model:latest").download(), Path)
+assert_type(et.use_artifact("model", where=Path("runs/p")), et.Artifact)
 et.finish(exit_code=0)
 
 et.init()  # type: ignore[call-arg]
 et.init("p", tags=5)  # type: ignore[arg-type]
 et.init("p", name=Path("x"))  # type: ignore[arg-type]
+et.init("p", steam="data")  # type: ignore[call-arg]
+et.init("p", stream=5)  # type: ignore[arg-type]
+et.init("p", durability="disk")  # type: ignore[arg-type]
+et.init("p", capture="yes")  # type: ignore[arg-type]
 et.log()  # type: ignore[call-arg]
 et.log({}, commit="yes")  # type: ignore[arg-type]
 et.finish("done")  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import re
 import stat
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, NameRefusedError
+from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,7 +40,6 @@ __all__ = [
     "without_password",
 ]
 
-_log = logging.getLogger("expr_tracker")
 
 #: All entries of a version share one line of the index: 200 000 of them are 30 MB, which every
 #: process that opens the store parses in half a second. More files belong into an archive.
@@ -269,7 +268,7 @@ def _walk(real: Path, prefix: str) -> Iterator[tuple[str, int, Path]]:
                     )
                 yield place, status.st_size, Path(target)
             else:
-                _log.warning(
+                logger.warning(
                     "%s is a socket, pipe or device and is left out of the artifact.", item.path
                 )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from expr_tracker.errors import ArtifactError, NameRefusedError
-from expr_tracker.store.files import check_name
+from expr_tracker.store.names import check_name
 
 __all__ = [
     "INCOMING",

@@ -26,6 +26,7 @@ from expr_tracker.artifacts.snapshot import Snapshot, StoreMode, repair
 from expr_tracker.artifacts.staging import Staging, dead_stagings, locked
 from expr_tracker.artifacts.verification import StoredVersion, size_problems
 from expr_tracker.errors import ArtifactError
+from expr_tracker.notices import counted
 from expr_tracker.store.lines import encode_exact_line
 
 if TYPE_CHECKING:
@@ -237,8 +238,8 @@ class Registry:
         if len(kept) < len(sources):
             self._warn(
                 "artifact store inside",
-                f"The directory holds the artifact store itself ({self.root}): its "
-                f"{len(sources) - len(kept)} files are left out of the artifact.",
+                f"The directory holds the artifact store itself ({self.root}): "
+                f"{counted(len(sources) - len(kept), 'file')} of it left out of the artifact.",
             )
         return kept
 

@@ -28,6 +28,7 @@ __all__ = [
     "raise_first",
     "size_problems",
     "total_size",
+    "version_problems",
 ]
 
 #: A message is read by a person; a `Verification` has all of them.

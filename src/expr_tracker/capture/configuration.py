@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import logging
 import sys
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -22,11 +21,11 @@ from typing import Any, Final
 
 from expr_tracker.capture.redaction import REDACTED, redact
 from expr_tracker.errors import OptionError
+from expr_tracker.notices import counted, logger
 from expr_tracker.row import RowEncoder, key_text
 
 __all__ = ["config_from"]
 
-_logger = logging.getLogger("expr_tracker")
 
 #: Deeper containers become their repr, as everywhere in rows; the redaction looks no deeper.
 _DEPTH_MAX: Final = 64
@@ -79,7 +78,7 @@ def _shortened(value: object) -> str:
 
 
 def _log_warning(key: str, text: str) -> None:
-    _logger.warning("config %r: %s", key, text)
+    logger.warning("config %r: %s", key, text)
 
 
 class _Reader:
@@ -152,8 +151,10 @@ class _Reader:
         if len(text) <= _TEXT_CHARACTERS_MAX:
             return str.__str__(text)
         rest = len(text) - _TEXT_CHARACTERS_MAX
-        self._warn(path, f"cut by {rest} characters; the limit is {_TEXT_CHARACTERS_MAX}")
-        return text[:_TEXT_CHARACTERS_MAX] + f"... [cut: {rest} more characters]"
+        self._warn(
+            path, f"cut by {counted(rest, 'character')}; the limit is {_TEXT_CHARACTERS_MAX}"
+        )
+        return text[:_TEXT_CHARACTERS_MAX] + f"... [cut: {counted(rest, 'more character')}]"
 
 
 _PLAIN: Final = frozenset({int, float, bool, type(None), bytes})

@@ -75,6 +75,7 @@ def capture_environment(
     argv: Sequence[str] | None = None,
     *,
     directory: Path | None = None,
+    working_directory: Path | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> dict[str, Any]:
     """Return what is known about the surroundings of a run; never raises.
@@ -84,12 +85,14 @@ def capture_environment(
         argv: the program's arguments; ``sys.argv`` by default.
         directory: where the code's repository is looked for; the working directory by default,
             then the entry script's.
+        working_directory: where the program stood when the run began; by default where it stands.
         deadline_seconds: how long all parts together may take.
     """
     capture = _Capture(
         environ,
         sys.argv if argv is None else argv,
         directory=directory,
+        working_directory=working_directory,
         deadline=time.monotonic() + deadline_seconds,
     )
     # What is quick and cannot hang comes first, so that it is there whatever happens later.
@@ -127,11 +130,13 @@ class _Capture:
         argv: Sequence[str],
         *,
         directory: Path | None,
+        working_directory: Path | None,
         deadline: float,
     ) -> None:
         self._environ = environ
         self._argv = argv
         self._directory = directory
+        self._working_directory = working_directory
         self._deadline = deadline
         self.errors: dict[str, str] = {}
 
@@ -149,7 +154,7 @@ class _Capture:
             "pid": os.getpid(),
         }
         try:
-            program["directory"] = str(Path.cwd())
+            program["directory"] = str(self._working_directory or Path.cwd())
         except OSError as error:
             self.errors["program"] = f"the working directory: {error.strerror}"
         return program
@@ -178,9 +183,10 @@ class _Capture:
         if self._directory is not None:
             yield self._directory
             return
-        yield Path.cwd()
-        if self._argv and Path(self._argv[0]).is_file():
-            yield Path(self._argv[0]).resolve().parent
+        here = self._working_directory or Path.cwd()
+        yield here
+        if self._argv and (here / self._argv[0]).is_file():
+            yield (here / self._argv[0]).resolve().parent
 
     # --- machine ---------------------------------------------------------------------------------
 

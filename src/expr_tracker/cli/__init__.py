@@ -1,19 +1,29 @@
 """The command ``et``: parse, call a public function, print.
 
 One module a command, loaded when it is asked for: ``et history`` must not pay for ``et export``.
+`ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact` and `completion` are what their
+names say. What they share: `parameters` are the kinds of values that options take, `candidates` what
+a half-typed word may become, `output` where a file goes, `table` and `terminal` print, `progress`
+draws a bar, and `failure` makes one line of whatever goes wrong.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
 
 from expr_tracker.cli.failure import check_command, one_line_usage_errors
-from expr_tracker.cli.terminal import OutputLostError, drop_unwritten_output
+from expr_tracker.cli.terminal import (
+    OutputLostError,
+    drop_unwritten_output,
+    open_closed_streams,
+    say,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -126,6 +136,9 @@ def _group(ctx: click.Context, *, version: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; the console script calls this."""
+    if not open_closed_streams():
+        say("Error: standard output is closed.", err=True)
+        sys.exit(1)
     try:
         _group.main(args=None if arguments is None else list(arguments), prog_name="et")
     finally:

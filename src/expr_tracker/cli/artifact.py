@@ -7,8 +7,6 @@ themselves; a path that is not there is also looked for below the root of all ru
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,15 +14,15 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import check_command, one_line_usage_errors, reported
-from expr_tracker.cli.terminal import say, say_json, shown
+from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
+from expr_tracker.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from expr_tracker.artifacts import Artifact, ArtifactStore
 
 __all__ = ["command"]
 
+_TITLES: Final = ("artifact", "type", "files", "size", "created", "run", "step", "aliases")
 #: Above every first sentence; click cuts it to the rest of a line otherwise.
 _SENTENCE_CHARACTERS_MAX: Final = 1000
 
@@ -96,14 +94,6 @@ def _names(ctx: click.Context, word: str) -> list[str]:
     return sorted(name for name in names if name.startswith(word))
 
 
-def _print_json(value: Any) -> None:
-    # The floats that JSON lacks can only come from metadata; the index keeps them the same way.
-    from expr_tracker.row import without_nonfinite
-
-    strict = [without_nonfinite(one) for one in value] if isinstance(value, list) else value
-    say_json(json.dumps(strict, indent=2).encode())
-
-
 @command.command("list")
 @_where
 @click.argument("name", required=False, shell_complete=_names)
@@ -123,16 +113,12 @@ def list_(where: str, *, name: str | None, kind: str | None, form: str) -> None:
         name = name.partition(":")[0]
     artifacts = store.list(name, kind)
     if form == "json":
-        _print_json([_outline(artifact) for artifact in artifacts])
+        say_json(json_bytes([_outline(artifact) for artifact in artifacts]))
         return
     if not artifacts:
         say("No artifacts.")
         return
-    rows: list[tuple[str, ...]] = [
-        ("ARTIFACT", "TYPE", "FILES", "SIZE", "CREATED", "RUN", "STEP", "ALIASES")
-    ]
-    rows.extend(_row(artifact) for artifact in artifacts)
-    _print_table(rows)
+    echo_table(_TITLES, [_row(artifact) for artifact in artifacts], wanted=["artifact"])
 
 
 def _outline(artifact: Artifact) -> dict[str, Any]:
@@ -141,25 +127,17 @@ def _outline(artifact: Artifact) -> dict[str, Any]:
     return outline | {"files": len(entries), "size": _size_bytes(artifact)}
 
 
-def _row(artifact: Artifact) -> tuple[str, ...]:
-    return (
-        artifact.qualified_name,
-        artifact.type,
+def _row(artifact: Artifact) -> list[str]:
+    return [
+        cell_text(artifact.qualified_name),
+        cell_text(artifact.type),
         str(len(artifact.entries)),
         _size(_size_bytes(artifact)),
-        _time(artifact.created_at),
-        artifact.run or "-",
-        "-" if artifact.step is None else str(artifact.step),
-        ", ".join(artifact.aliases) or "-",
-    )
-
-
-def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
-    texts = [tuple(map(shown, row)) for row in rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*texts, strict=True)]
-    for row in texts:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        say("  ".join(cells).rstrip())
+        local_time(artifact.created_at),
+        cell_text(artifact.run),
+        cell_text(artifact.step),
+        cell_text(",".join(artifact.aliases)),
+    ]
 
 
 @command.command("show")
@@ -176,19 +154,19 @@ def show(where: str, artifact: str, form: str) -> None:
     """  # noqa: D301 - click reads the control character
     found = _store(where).find(artifact)
     if form == "json":
-        _print_json([found.to_dict()])
+        say_json(json_bytes(found.to_dict()))
         return
     lines = {
         "artifact": found.qualified_name,
         "type": found.type,
         "description": found.description or "-",
         "aliases": ", ".join(found.aliases) or "-",
-        "created": _time(found.created_at),
+        "created": local_time(found.created_at),
         "run": found.run or "-",
         "step": "-" if found.step is None else str(found.step),
         "digest": found.digest or "-",
         "folder": str(found.dir),
-        "metadata": json.dumps(found.metadata) if found.metadata else "-",
+        "metadata": _one_line(found.metadata) if found.metadata else "-",
     }
     for label, text in lines.items():
         say(f"{label:<12}{text}")
@@ -266,10 +244,7 @@ def _size(size_bytes: int) -> str:
     return f"{size:.1f} TiB"
 
 
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    try:
-        return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
-    except (ValueError, OverflowError, OSError):
-        return "-"
+def _one_line(metadata: dict[str, Any]) -> str:
+    from expr_tracker.history import encode_line
+
+    return encode_line(metadata).decode().rstrip()

@@ -11,7 +11,7 @@ import functools
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from click.shell_completion import CompletionItem
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import click
 
-    from expr_tracker.store.files import StreamKey
+    from expr_tracker.history import StreamKey
 
     _Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -39,8 +39,6 @@ __all__ = [
 
 #: More entries than anybody reads, of folders and of answers: a root may hold a year of sweeps.
 _ENTRIES_MAX: Final = 2000
-#: Read of either end of a metrics file for the names in it: a thousand rows of five metrics.
-_BYTES_READ: Final = 128 * 1024
 #: What the shells of `et completion` pass on as one word.
 _PLAIN_WORD: Final = re.compile(r"[^\s'\"\\$`!*?\[\](){}<>|&;#~,]+")
 
@@ -119,10 +117,9 @@ def _folders(path: str) -> list[str]:
 
 
 def _is_run(path: str) -> bool:
-    from expr_tracker.store.files import stream_keys
+    from expr_tracker.history.glimpse import is_run
 
-    directory = Path(path)
-    return (directory / "run.json").is_file() or bool(stream_keys(directory))
+    return is_run(Path(path))
 
 
 @completer
@@ -138,8 +135,9 @@ def stream_list(ctx: click.Context, word: str) -> Iterable[str]:
 
 
 def _stream_names(ctx: click.Context) -> list[str]:
-    names = dict.fromkeys(key.stream for key in _keys(ctx))
-    return ["default" if name is None else name for name in names]
+    from expr_tracker.history import stream_label
+
+    return list(dict.fromkeys(stream_label(key.stream) for key in _keys(ctx)))
 
 
 @completer
@@ -152,13 +150,11 @@ def ranks(ctx: click.Context, word: str) -> Iterable[str]:
 @completer
 def attempts(ctx: click.Context, word: str) -> Iterable[str]:
     """Offer the attempts that the sidecar of the stream knows."""
-    from expr_tracker.store.documents import read_document
-    from expr_tracker.store.files import RunFiles, sidecar_of
+    from expr_tracker.history.glimpse import attempts_seen
 
-    numbers: list[str] = []
-    for key in _keys_meant(ctx)[:1]:
-        sidecar = read_document(sidecar_of(RunFiles(_directory(ctx), key).metrics)) or {}
-        numbers = [str(int(attempt[0])) for attempt in sidecar.get("attempts", ())]
+    numbers = [
+        str(number) for key in _keys_meant(ctx)[:1] for number in attempts_seen(_run(ctx), key)
+    ]
     return (text for text in [*numbers, "all"] if text.startswith(word))
 
 
@@ -184,58 +180,28 @@ def _continued(word: str, names: Iterable[str]) -> list[str]:
 
 
 def _metric_names(ctx: click.Context) -> list[str]:
-    from expr_tracker.store.documents import read_document
-    from expr_tracker.store.files import RunFiles
+    from expr_tracker.history.glimpse import metrics_seen
 
-    names: set[str] = set()
-    for key in _keys_meant(ctx):
-        files = RunFiles(_directory(ctx), key)
-        names.update(read_document(files.summary) or ())
-        names.update(_names_at_both_ends(files.metrics))
-    return sorted(name for name in names if name[:1] != "_" and is_plain_word(name))
-
-
-def _names_at_both_ends(path: Path) -> Iterator[str]:
-    """Yield the names in the first and the last lines: a live or killed run has no summary yet."""
-    from expr_tracker.store.lines import decode_line
-
-    try:
-        with path.open("rb") as file:
-            ends = [file.read(_BYTES_READ)]
-            size = os.fstat(file.fileno()).st_size
-            if size > _BYTES_READ:
-                file.seek(max(_BYTES_READ, size - _BYTES_READ))
-                ends.append(file.read(_BYTES_READ))
-    except OSError:
-        return
-    for line in b"\n".join(ends).split(b"\n"):
-        row = decode_line(line) if line else None
-        yield from row or ()
+    names = {name for key in _keys_meant(ctx) for name in metrics_seen(_run(ctx), key)}
+    return sorted(name for name in names if is_plain_word(name))
 
 
 def _keys_meant(ctx: click.Context) -> list[StreamKey]:
     """Return the producers of the streams on the command line; of the default one without any."""
-    given: Any = ctx.params.get("stream") or "default"
-    wanted = [None if name == "default" else name for name in str(given).split(",")]
+    from expr_tracker.cli.parameters import stream_choice
+
+    wanted = stream_choice(ctx.params.get("stream"))
     keys = _keys(ctx)
-    if given == "*" or _run(ctx).is_file():
+    if wanted == "*" or _run(ctx).is_file():
         return keys
-    return [key for key in keys if key.stream in wanted]
+    names = wanted if isinstance(wanted, list) else [wanted]
+    return [key for key in keys if key.stream in names]
 
 
 def _keys(ctx: click.Context) -> list[StreamKey]:
-    from expr_tracker.store.files import StreamKey, stream_keys
+    from expr_tracker.history.glimpse import keys_seen
 
-    path = _run(ctx)
-    if path.is_file():
-        key = StreamKey.from_file(path.name)
-        return [] if key is None else [key]
-    return stream_keys(path, "console" if ctx.info_name == "console" else "metrics")
-
-
-def _directory(ctx: click.Context) -> Path:
-    path = _run(ctx)
-    return path.parent if path.is_file() else path
+    return keys_seen(_run(ctx), "console" if ctx.info_name == "console" else "metrics")
 
 
 def _run(ctx: click.Context) -> Path:

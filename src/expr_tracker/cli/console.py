@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from expr_tracker.cli import candidates
-from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.failure import reported
 from expr_tracker.cli.parameters import Rank
 from expr_tracker.cli.terminal import print_bytes, shown_coloured
-
-if TYPE_CHECKING:
-    from expr_tracker.store.files import StreamKey
 
 __all__ = ["command"]
 
@@ -46,32 +42,12 @@ def command(
     et console runs/llm/sft-1 --source stderr
     et console runs/llm/sft-1 --raw > sft-1.log
     """  # noqa: D301 - click reads the control character
-    from expr_tracker.console import read_console
+    from expr_tracker.console import console_file, read_console
+    from expr_tracker.history import stream_named
 
-    for row in read_console(_console_file(run, stream, rank), raw=raw):
+    wanted = None if stream is None else stream_named(stream)
+    for row in read_console(console_file(run, wanted, rank), raw=raw):
         if source is None or row.get("source") == source:
             text = row["text"] if raw else shown_coloured(row["text"])
             # Bytes, because a terminal of another encoding must not end the output.
             print_bytes(text.encode("utf-8", "backslashreplace"))
-
-
-def _console_file(run: Path, stream: str | None, rank: int | None) -> Path:
-    from expr_tracker.store.files import RunFiles, check_stream, stream_keys
-
-    if run.is_file():
-        return run
-    if not run.is_dir():
-        raise Failure(f"{run}: no such run.")
-    wanted = None if stream in {None, "default"} else check_stream(stream)
-    keys = stream_keys(run, "console")
-    found = [key for key in keys if key.stream == wanted and rank in {None, key.rank}]
-    if not found:
-        raise Failure(_nothing_captured(run, keys))
-    return RunFiles(run, found[0]).console
-
-
-def _nothing_captured(run: Path, keys: list[StreamKey]) -> str:
-    if not keys:
-        return f"{run}: nothing was captured. Use et.init(..., capture_console=True)."
-    names = ", ".join(key.label for key in keys)
-    return f"{run}: no captured output of that stream and rank. There is: {names}."

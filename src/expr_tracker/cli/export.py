@@ -9,10 +9,11 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.history import stream_name
-from expr_tracker.cli.parameters import Attempt, Rank
+from expr_tracker.cli.output import output_of
+from expr_tracker.cli.parameters import Attempt, Rank, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
+from expr_tracker.notices import counted
 
 __all__ = ["command"]
 
@@ -26,14 +27,16 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
     "--output",
     metavar="FILE",
     shell_complete=candidates.paths,
-    help="The file to write; with --format, by default the run's name and that ending.",
+    help="The file to write, '-' for standard output; with --format, by default the run's name and "
+    "that ending.",
 )
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="By default what FILE ends with."
 )
 @click.option(
-    "--stream", default="*", metavar="NAME", help="A stream or 'default'; all if left out.",
-    shell_complete=candidates.streams,
+    "--stream", default="*", metavar="A,B",
+    help="Streams, by comma, or 'default'; all if left out.",
+    shell_complete=candidates.stream_list,
 )  # fmt: skip
 @click.option(
     "--rank", type=Rank(), help="One rank; all if left out.",
@@ -64,7 +67,7 @@ def command(
     et export runs/llm/sft-1 -o data.csv --stream data
     et export runs/llm/sft-1 -o first.csv --attempt 1
     """  # noqa: D301 - click reads the control character
-    from expr_tracker.history.exports import Format, export
+    from expr_tracker.history import Format, export
 
     assert get_args(Format) == _FORMATS
     if output is None:
@@ -74,13 +77,20 @@ def command(
             )
         output = f"{_name_of(run)}.{form}"
     chosen: Any = form
-    wanted = stream_name(stream)
-    with progress_bar("Exporting") as progress:
+    wanted = stream_choice(stream)
+    with output_of(output) as target, progress_bar("Exporting") as progress:
         report = export(
-            run, output, chosen, stream=wanted, rank=rank, attempt=attempt, progress=progress
+            run,
+            target.path,
+            chosen,
+            stream=wanted,
+            rank=rank,
+            attempt=attempt,
+            progress=progress,
         )
     streams = ", ".join(report.streams)
-    say(f"{report.rows} rows of {streams} written to {report.path}")
+    where = "standard output" if target.is_standard else report.path
+    say(f"{counted(report.rows, 'row')} of {streams} written to {where}", err=target.is_standard)
 
 
 def _name_of(run: str) -> str:

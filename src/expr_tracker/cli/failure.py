@@ -1,7 +1,8 @@
 """From an error of the library to one line for people: the only place that does so.
 
-``Error: ...`` on standard error and exit code 2, for whatever the tracker refuses and whatever the
-operating system does. A reader that went away (``| head``) is no failure: the group ends quietly.
+``Error: ...`` on standard error, and exit code 2 for whatever the tracker refuses and for a path that
+cannot be what was asked for; 1 for a file that the operating system would not read or write. A reader
+that went away (``| head``) is no failure: the group ends quietly.
 """
 
 from __future__ import annotations
@@ -9,19 +10,18 @@ from __future__ import annotations
 import contextlib
 import difflib
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from expr_tracker.cli.terminal import say, shown
 from expr_tracker.errors import TrackerError
+from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 __all__ = ["Failure", "check_command", "one_line_usage_errors", "reported"]
-
-_logger = logging.getLogger("expr_tracker")
 
 
 class Failure(click.ClickException):
@@ -31,6 +31,16 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str) -> None:
         super().__init__(shown(" ".join(message.split())))
+
+
+class _SystemFailure(Failure):
+    """What was asked makes sense, and the operating system could not do it."""
+
+    exit_code = 1
+
+
+#: The path of the question is wrong, not the disk.
+_WRONG_PATHS: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class _Warnings(logging.Handler):
@@ -102,7 +112,7 @@ def reported() -> Iterator[None]:
         Failure: in place of them.
     """
     warnings = _Warnings(logging.WARNING)
-    _logger.addHandler(warnings)
+    logger.addHandler(warnings)
     try:
         yield
     except TrackerError as error:
@@ -111,6 +121,7 @@ def reported() -> Iterator[None]:
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        raise Failure(where + (error.strerror or str(error))) from error
+        failure = Failure if isinstance(error, _WRONG_PATHS) else _SystemFailure
+        raise failure(where + (error.strerror or str(error))) from error
     finally:
-        _logger.removeHandler(warnings)
+        logger.removeHandler(warnings)

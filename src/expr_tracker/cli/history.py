@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from expr_tracker.cli import candidates
-from expr_tracker.cli.failure import reported
-from expr_tracker.cli.parameters import Attempt, Count, Rank, StepRange
+from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.parameters import (
+    Attempt,
+    Count,
+    Rank,
+    StepRange,
+    comma_list,
+    stream_choice,
+)
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import is_terminal, print_bytes, say, say_json, shown
 
-__all__ = ["command", "stream_name"]
+__all__ = ["command"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-
-def stream_name(text: str | None) -> str | None:
-    """Return the stream that the command line means: ``default`` is the default producer."""
-    return None if text in (None, "default") else text
 
 
 @click.command()
@@ -40,8 +42,8 @@ def stream_name(text: str | None) -> str | None:
 )  # fmt: skip
 @click.option("--step-range", type=StepRange(), help="Steps a to b, b left out.")
 @click.option(
-    "--stream", metavar="NAME", help="A stream, 'default', or '*' for all.",
-    shell_complete=candidates.streams,
+    "--stream", metavar="A,B", help="Streams, by comma; 'default', or '*' for all.",
+    shell_complete=candidates.stream_list,
 )  # fmt: skip
 @click.option(
     "--rank", type=Rank(), help="The rank; by default the lowest.",
@@ -85,16 +87,19 @@ def command(  # noqa: PLR0913 - one argument an option
     et history runs/llm/sft-1 --step-range 100:200
     et history runs/llm/sft-1 -n -1 --format csv > a.csv
     """  # noqa: D301 - click reads the control character
+    wanted = stream_choice(stream)
     if attempts:
-        _print(_attempt_rows(run, stream_name(stream), rank), form)
+        if isinstance(wanted, list):
+            raise Failure(f"--stream {stream!r}: --attempts lists those of one stream.")
+        _print(_attempt_rows(run, wanted, rank), form)
         return
     from expr_tracker.history import read_history
 
-    metrics = [name for name in (listed or "").split(",") if name] + list(named)
+    metrics = comma_list(listed or "") + list(named)
     rows = read_history(
         run,
         count,
-        stream=stream_name(stream),
+        stream=wanted,
         metrics=metrics or None,
         step_range=step_range,
         dropna=dropna,
@@ -103,9 +108,9 @@ def command(  # noqa: PLR0913 - one argument an option
     )
     absent = [name for name in metrics if not any(name in row for row in rows)]
     if absent:
-        from expr_tracker.history.names import check_logged
+        from expr_tracker.history import check_logged
 
-        check_logged(run, absent, stream=stream_name(stream), rank=rank)
+        check_logged(run, absent, stream=wanted, rank=rank)
     _print(rows, form, wanted=metrics)
 
 
@@ -134,7 +139,7 @@ def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ())
     if form == "json":
         say_json(json_bytes(rows))
     elif form == "jsonl":
-        from expr_tracker.store.lines import encode_line
+        from expr_tracker.history import encode_line
 
         for row in rows:
             say_json(encode_line(row)[:-1])
@@ -160,7 +165,7 @@ def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ())
 
 
 def _print_csv(rows: list[dict[str, Any]]) -> None:
-    from expr_tracker.history.exports import csv_cell
+    from expr_tracker.history import csv_cell
 
     names = _names(rows)
     text = io.StringIO(newline="")

@@ -36,7 +36,7 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
     et ls runs/llm --metric loss
     et ls --format json > runs.json
     """  # noqa: D301 - click reads the control character
-    from expr_tracker.history.status import overviews
+    from expr_tracker.history import overviews
     from expr_tracker.options import root_from_environment
 
     root = Path(directory or root_from_environment() or "runs")
@@ -47,7 +47,7 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
         row["streams"] = list(overview.streams)
         value = row.pop("value")
         if metric is not None:
-            row[metric] = value
+            row["metric"] = {metric: value}
         rows.append(row)
     if form == "json":
         say_json(json_bytes(rows))
@@ -56,22 +56,27 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
         say(f"No runs below {root}.")
         return
     names = ["project", "name", "status", "streams", "rows", "last_step", "started"]
-    names += [metric] if metric is not None else []
-    echo_table(
-        names,
+    lines = [
         [
-            [
-                local_time(row[name])
-                if name == "started"
-                else ",".join(row[name])
-                if name == "streams"
-                else cell_text(row[name])
-                for name in names
-            ]
-            for row in rows
-        ],
-        wanted=[] if metric is None else ["name", metric],
-    )
+            local_time(row[name])
+            if name == "started"
+            else ",".join(row[name])
+            if name == "streams"
+            else cell_text(row[name])
+            for name in names
+        ]
+        for row in rows
+    ]
+    wanted = []
+    if metric is not None:
+        # A column of its own, also for a metric that is called as one of ours.
+        title = metric if metric not in names else f"metric {metric}"
+        names, wanted = [*names, title], ["name", title]
+        lines = [
+            [*line, cell_text(row["metric"][metric])]
+            for line, row in zip(lines, rows, strict=True)
+        ]
+    echo_table(names, lines, wanted=wanted)
     for overview in found:
         if overview.problem is not None:
             say(f"{overview.path} is unreadable: {overview.problem}", err=True)

@@ -9,7 +9,15 @@ import click
 
 from expr_tracker.cli.failure import Failure
 
-__all__ = ["Attempt", "Count", "Rank", "StepRange"]
+__all__ = [
+    "Attempt",
+    "Count",
+    "Rank",
+    "StepRange",
+    "TimeRange",
+    "comma_list",
+    "stream_choice",
+]
 
 if TYPE_CHECKING:
     _OneLine = click.ParamType[Any]
@@ -18,7 +26,13 @@ else:
     _OneLine = click.ParamType
 
 #: Steps of 64 bits have 19 digits.
-_STEP_RANGE: Final = re.compile(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?")
+_STEP_RANGE: Final = re.compile(r"\s*(-?[0-9]{1,19})?\s*:\s*(-?[0-9]{1,19})?\s*", re.ASCII)
+_SECONDS: Final = r"([0-9]{1,19}(?:\.[0-9]{0,20})?)?"
+_TIME_RANGE: Final = re.compile(rf"\s*{_SECONDS}\s*:\s*{_SECONDS}\s*", re.ASCII)
+
+
+#: Why a range of the command line is empty; from a program that is an answer without rows.
+_RULE: Final = "the first has to be below the second, which is left out."
 
 
 class StepRange(_OneLine):
@@ -31,15 +45,34 @@ class StepRange(_OneLine):
     ) -> tuple[int | None, int | None]:
         """Return the two steps."""
         del param, ctx
-        match = _STEP_RANGE.fullmatch(value.strip())
+        match = _STEP_RANGE.fullmatch(value)
         if match is None:
             raise Failure(f"--step-range {value!r}: expected two steps: 100:200, 100: or :200.")
         low, high = (int(step) if step else None for step in match.groups())
         if low is not None and high is not None and low >= high:
+            raise Failure(f"--step-range {value!r}: no step is in it; {_RULE}")
+        return low, high
+
+
+class TimeRange(_OneLine):
+    """Two times in Unix seconds with a colon between them, either of which may be left out."""
+
+    name = "a:b"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float | None, float | None]:
+        """Return the two times."""
+        del param, ctx
+        match = _TIME_RANGE.fullmatch(value)
+        if match is None:
             raise Failure(
-                f"--step-range {value!r}: no step is in it; the first has to be below the second, "
-                "which is left out."
+                f"--time-range {value!r}: expected two times in Unix seconds: "
+                "1764400000:1764400600.5, 1764400000: or :1764400600."
             )
+        low, high = (float(seconds) if seconds else None for seconds in match.groups())
+        if low is not None and high is not None and low >= high:
+            raise Failure(f"--time-range {value!r}: no time is in it; {_RULE}")
         return low, high
 
 
@@ -88,3 +121,26 @@ class Rank(_OneLine):
         if not (text.isascii() and text.isdigit() and len(text) < 20):
             raise Failure(f"--rank {text}: expected a whole number from 0.")
         return int(text)
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the names in a list with commas; the spaces around them are no part of a name."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def stream_choice(text: str | None) -> str | list[str | None] | None:
+    """Return the streams that ``--stream`` means, as `read_history` takes them.
+
+    ``default`` is the default producer, ``*`` is all, and a comma goes between several.
+
+    Raises:
+        Failure: it names none.
+    """
+    from expr_tracker.history import stream_named
+
+    if text is None or text.strip() == "*":
+        return None if text is None else "*"
+    names = [stream_named(name) for name in comma_list(text)]
+    if not names:
+        raise Failure(f"--stream {text!r} names no stream; leave it out, or pass '*' for all.")
+    return names[0] if len(names) == 1 else names

@@ -9,7 +9,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.cli.terminal import is_terminal, say, shown
-from expr_tracker.row import without_nonfinite
+from expr_tracker.history import without_nonfinite
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -22,7 +22,7 @@ _GAP: Final = "  "
 #: Fewer columns of characters than this are for values: the time takes a third of them.
 _NARROW: Final = 60
 #: The columns that give way on a narrow terminal.
-_TIMES: Final = frozenset({"_time", "started"})
+_TIMES: Final = frozenset({"_time", "started", "created"})
 
 
 def cell_text(value: Any) -> str:

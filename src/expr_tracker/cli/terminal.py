@@ -19,6 +19,7 @@ __all__ = [
     "OutputLostError",
     "drop_unwritten_output",
     "is_terminal",
+    "open_closed_streams",
     "print_bytes",
     "say",
     "say_json",
@@ -39,11 +40,30 @@ class OutputLostError(click.ClickException):
         super().__init__(f"standard output: {error.strerror or error}")
 
 
+def open_closed_streams() -> bool:
+    """Put a device in place of standard streams that the program was started without (``>&-``).
+
+    Else the next file that is opened would be one of them. What goes to standard error is then lost,
+    as was wished; that standard output is none ends every command.
+
+    Returns:
+        Whether there is a standard output.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)  # noqa: FBT003 - the only argument of its kind
+    os.close(descriptor)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - for good
+    return sys.stdout is not None
+
+
 def drop_unwritten_output() -> None:
     """Send what standard output still holds nowhere, if it cannot be written any more.
 
     Python would try once more when it ends, and complain.
     """
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.flush()
     except OSError:

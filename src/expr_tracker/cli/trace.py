@@ -10,41 +10,35 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from expr_tracker.cli import candidates
-from expr_tracker.cli.failure import Failure, reported
-from expr_tracker.cli.parameters import Rank
+from expr_tracker.cli.failure import reported
+from expr_tracker.cli.output import output_of
+from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
 from expr_tracker.cli.terminal import say, say_json, shown
-from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
+from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from expr_tracker.trace import StreamTime
 
 __all__ = ["command"]
 
 #: A path that is wider than this is shown by its end, which tells more than its beginning.
 _PATH_CHARACTERS_MAX: Final = 60
-
-
-class _NotWrittenError(Failure):
-    """The question was right, the disk was not."""
-
-    exit_code = 1
+_UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), shell_complete=candidates.runs)
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("trace.json"),
-    show_default=True, help="The file to write.",
+    "-o", "--output", type=click.Path(dir_okay=False), default="trace.json", show_default=True,
+    help="The file to write, '-' for standard output.",
 )  # fmt: skip
 @click.option(
     "--stream", metavar="A,B", help="Only these streams; 'default' is the unnamed one.",
     shell_complete=candidates.stream_list,
 )  # fmt: skip
 @click.option("--rank", type=Rank(), help="Only this rank.", shell_complete=candidates.ranks)
-@click.option("--step-range", metavar="A:B", help="Spans of these steps: from A, below B.")
-@click.option("--time-range", metavar="A:B", help="Spans that overlap these Unix seconds.")
+@click.option("--step-range", type=StepRange(), help="Spans of steps a to b, b left out.")
+@click.option("--time-range", type=TimeRange(), help="Spans that overlap these Unix seconds.")
 @click.option(
     "--metrics", metavar="A,B", help="Metrics to draw as counters.",
     shell_complete=candidates.metric_list,
@@ -70,39 +64,67 @@ def command(**options: Any) -> None:
     et trace runs/llm/sft-1 --step-range 100:200
     et trace runs/llm/sft-1 --summary --group
     """  # noqa: D301 - click reads the control character
+    _check_together(given=_given())
     if options["summary"]:
         _print_summary(options)
     else:
         _write(options)
 
 
+def _given() -> set[str]:
+    """Return the options that the command line has, whatever their values."""
+    ctx = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    return {
+        param.opts[-1]
+        for param in ctx.command.params
+        if ctx.get_parameter_source(param.name) is not default
+    }
+
+
+def _check_together(given: set[str]) -> None:
+    """Refuse options that would do nothing beside the others.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if "--summary" in given:
+        for option in ("--output", "--metrics", "--temp-dir"):
+            if option in given:
+                raise click.UsageError(
+                    f"{option} is for the timeline, and --summary prints a table instead: leave one "
+                    "of them out."
+                )
+    else:
+        for option in ("--group", "--format"):
+            if option in given:
+                raise click.UsageError(f"{option} is for --summary, which is not given.")
+
+
 def _filters(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "stream": _streams(options["stream"]),
         "rank": options["rank"],
-        "step_range": _range("--step-range", options["step_range"], int),
-        "time_range": _range("--time-range", options["time_range"], float),
+        "step_range": options["step_range"],
+        "time_range": options["time_range"],
     }
 
 
 def _write(options: dict[str, Any]) -> None:
     from expr_tracker.trace import write_trace
 
-    output, metrics = options["output"], options["metrics"]
-    try:
+    metrics = options["metrics"]
+    with output_of(options["output"]) as output:
         count = write_trace(
             options["run"],
-            output,
+            output.path,
             **_filters(options),
             temp_dir=options["temp_dir"],
-            metrics=_names(metrics) if metrics else None,
+            metrics=comma_list(metrics) if metrics else None,
         )
-    except (TrackerError, FileNotFoundError):
-        raise
-    except OSError as error:
-        raise _NotWrittenError(f"The trace could not be written: {error}") from error
-    say(f"{count} spans written to {output}.")
-    say("Open it in https://ui.perfetto.dev or chrome://tracing.")
+    where = "standard output" if output.is_standard else output.path
+    say(f"{counted(count, 'span')} written to {where}.", err=output.is_standard)
+    say("Open it in https://ui.perfetto.dev or chrome://tracing.", err=output.is_standard)
 
 
 def _print_summary(options: dict[str, Any]) -> None:
@@ -126,13 +148,21 @@ def _block(stream: StreamTime) -> list[str]:
         return [f"{stream.label}{members}  no spans"]
     names = [_path_cell(time.path) for time in stream.paths]
     width = max(map(len, names))
-    lines = [f"{stream.label}{members}  {stream.seconds:.2f}s in root spans"]
+    lines = [f"{stream.label}{members}  {_duration(stream.seconds)} in root spans"]
     lines += [
-        f"  {name:<{width}}  {time.seconds:>9.2f}s {time.share:>6.1%}  {time.count:>7}x"
-        f"  mean {time.mean_ms:.3f}ms  max {time.max_ms:.3f}ms"
+        f"  {name:<{width}}  {_duration(time.seconds):>10} {time.share:>6.1%}  {time.count:>7}x"
+        f"  mean {_duration(time.mean_ms / 1000)}  max {_duration(time.max_ms / 1000)}"
         for name, time in zip(names, stream.paths, strict=True)
     ]
     return lines
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the unit that leaves it digits before the point."""
+    for unit, size in _UNITS:
+        if seconds >= size:
+            return f"{seconds / size:.2f}{unit}"
+    return "0s"
 
 
 def _path_cell(path: str) -> str:
@@ -142,35 +172,7 @@ def _path_cell(path: str) -> str:
     return "..." + text[3 - _PATH_CHARACTERS_MAX :]
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _streams(text: str | None) -> str | list[str | None]:
-    if text is None or text.strip() == "*":
-        return "*"
-    names = _names(text)
-    if not names:
-        raise RunNotFoundError(f"--stream {text!r} names no stream; leave it out for all.")
-    return [None if name == "default" else name for name in names]
-
-
-def _range(option: str, text: str | None, number: Callable[[str], Any]) -> tuple[Any, Any] | None:
-    if text is None:
-        return None
-    low, _, high = text.partition(":")
-    try:
-        number(":" if text.count(":") != 1 else "0")
-        first = number(low) if low.strip() else None
-        end = number(high) if high.strip() else None
-    except ValueError:
-        kind = "whole numbers" if number is int else "Unix seconds"
-        raise QueryError(
-            f"{option} {text!r}: expected A:B, {kind}, either of them left out for open."
-        ) from None
-    if first is not None and end is not None and first >= end:
-        raise QueryError(
-            f"{option} {text!r}: nothing is in it; the first has to be below the second, which is "
-            "left out."
-        )
-    return first, end
+    choice = "*" if text is None else stream_choice(text)
+    # A list, also of one: each stream with all its ranks.
+    return choice if choice == "*" or isinstance(choice, list) else [choice]

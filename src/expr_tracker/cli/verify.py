@@ -10,9 +10,10 @@ from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
+from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
-    from expr_tracker.history.verification import StreamReport
+    from expr_tracker.history import StreamReport
 
 __all__ = ["command"]
 
@@ -33,8 +34,7 @@ def command(*, run: str, against: str | None) -> None:
     et verify runs/llm/sft-1
     et verify runs/llm/sft-1 --against backup/sft-1
     """  # noqa: D301 - click reads the control character
-    from expr_tracker.history.location import producers_of
-    from expr_tracker.history.verification import compare, verify
+    from expr_tracker.history import compare, producers_of, verify
 
     if against is not None:
         producers_of(against, "*")  # a name that is wrong is refused before all is read
@@ -60,20 +60,20 @@ def command(*, run: str, against: str | None) -> None:
 
 
 def _lines(stream: StreamReport) -> list[str]:
-    steps = f"{stream.steps} steps"
+    steps = counted(stream.steps, "step")
     if stream.min_step is not None:
         steps += f" ({stream.min_step} to {stream.max_step})"
-    lines = [f"  {stream.label}: {stream.rows} rows, {steps}, sidecar {stream.sidecar}"]
+    lines = [f"  {stream.label}: {counted(stream.rows, 'row')}, {steps}, sidecar {stream.sidecar}"]
     if len(stream.attempts) > 1:
         for attempt in stream.attempts:
             begins = "" if attempt.from_step is None else f", from step {attempt.from_step}"
-            rows = f"{attempt.rows} rows{begins}"
+            rows = f"{counted(attempt.rows, 'row')}{begins}"
             if attempt.clock_back:
                 rows += f", its clock {attempt.clock_back:.0f} s back"
             lines.append(f"    attempt {attempt.number}: {rows}, {attempt.status}")
     if stream.has_open_row:
         lines.append("    the open row of a process that died is counted (from its journal)")
     if stream.media:
-        lines.append(f"    {stream.media} media files")
+        lines.append(f"    {counted(stream.media, 'media file')}")
     lines.append(f"    sha256 {stream.sha256}")
     return lines

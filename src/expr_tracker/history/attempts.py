@@ -24,14 +24,13 @@ __all__ = ["told_attempts"]
 
 
 def told_attempts(
-    producer: Producer, source: Source, *, was_live: bool, attempts: list[Attempt] | None = None
+    producer: Producer, source: Source, attempts: list[Attempt] | None = None
 ) -> list[Attempt]:
     """Return the attempts, each with a status, and with a beginning if there is a trace of it.
 
     Args:
         producer: whose stream it is.
         source: the opened stream.
-        was_live: whether the lock was held before the stream was opened.
         attempts: what the lines say; by default as the index has it.
     """
     attempts = [*(source.index.attempts if attempts is None else attempts)]
@@ -39,7 +38,7 @@ def told_attempts(
     attempts[0] = _first(producer, source, attempts[0], holder=holder)
     newest = attempts[-1]
     if not newest.is_final:
-        is_live = was_live or is_locked(producer.files.lock)
+        is_live = source.was_live or is_locked(producer.files.lock)
         attempts[-1] = replace(newest, status="running" if is_live else "lost", end_time=None)
     return [
         replace(attempt, status="lost") if attempt.status is None else attempt

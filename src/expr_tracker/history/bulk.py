@@ -22,7 +22,7 @@ from expr_tracker.history.nested import heads_of
 from expr_tracker.history.question import Question, is_glob
 from expr_tracker.history.source import Source, has_one_object_per_line
 from expr_tracker.history.view import Stretch, View
-from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
+from expr_tracker.row import META_NAMES, STEP_MAX, STEP_MIN, Row, with_nonfinite
 
 __all__ = ["columns_of"]
 
@@ -30,7 +30,6 @@ __all__ = ["columns_of"]
 _FIELD_REFUSED: Final = re.compile(r'[\\"\x00-\x1f]|[\ud800-\udfff]')
 #: Wider rows are decoded as dicts: making a structure of so many fields costs more than it saves.
 _FIELDS_MAX: Final = 512
-_META: Final = ("_step", "_time")
 
 
 def columns_of(source: Source, view: View, question: Question) -> Columns:
@@ -61,7 +60,7 @@ def _only(question: Question) -> tuple[str, ...] | None:
     heads = (
         head for name in names for head, _ in heads_of(name) if not _FIELD_REFUSED.search(head)
     )
-    return tuple(dict.fromkeys((*_META, *names, *heads)))
+    return tuple(dict.fromkeys((*META_NAMES, *names, *heads)))
 
 
 class _LineDecoder:

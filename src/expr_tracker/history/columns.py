@@ -23,7 +23,21 @@ from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["SIDE", "Column", "Columns", "Kind"]
+__all__ = [
+    "BOOL",
+    "FLOAT",
+    "FLOAT_EXACT_MAX",
+    "INT",
+    "MISSING",
+    "NULL",
+    "OTHER",
+    "SIDE",
+    "Column",
+    "Columns",
+    "Kind",
+    "cells_of",
+    "side_names",
+]
 
 Kind = Literal["float", "int", "bool", "text", "nested", "null"]
 
@@ -32,11 +46,27 @@ SIDE: Final = "#json"
 #: What a cell is, one byte each; numbers come last so that one comparison tells them apart.
 MISSING, NULL, OTHER, BOOL, INT, FLOAT = range(6)
 #: Every whole number up to here is a float; the next one is not.
-_FLOAT_EXACT_MAX: Final = 2**53
+FLOAT_EXACT_MAX: Final = 2**53
 _FLOATS: Final[dict[type, int]] = {UnsetType: MISSING, NoneType: NULL, float: FLOAT}
 _INTS: Final[dict[type, int]] = {UnsetType: MISSING, NoneType: NULL, int: INT}
 _FLOAT_KINDS: Final = frozenset(_FLOATS)
 _INT_KINDS: Final = frozenset(_INTS)
+
+
+def side_names(with_side: Iterable[str], existing: Iterable[str]) -> dict[str, str]:
+    """Return the name of the second column of each column that has one.
+
+    It is ``NAME#json``, longer where a metric or another second column has that very name.
+    """
+    taken = set(existing)
+    names: dict[str, str] = {}
+    for name in with_side:
+        second = name + SIDE
+        while second in taken:
+            second += SIDE
+        taken.add(second)
+        names[name] = second
+    return names
 
 
 class Column:
@@ -188,7 +218,7 @@ class Column:
         numbers = self.numbers
         if numbers is None or numbers.typecode == "d" or not numbers:
             return False
-        return bool(max(numbers) > _FLOAT_EXACT_MAX or min(numbers) < -_FLOAT_EXACT_MAX)
+        return bool(max(numbers) > FLOAT_EXACT_MAX or min(numbers) < -FLOAT_EXACT_MAX)
 
     def set_apart_beyond(self) -> None:
         """Move whole numbers beyond 64 bits from the numbers to the other values."""

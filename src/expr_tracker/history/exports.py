@@ -6,7 +6,8 @@ and step, where that is asked for. Nothing is lost on the way:
 - parquet, arrow: numbers are numbers, non-finite ones too; null is both missing and ``None``. A
   column of texts is text, one of lists or dicts JSON text. What a numeric column cannot hold
   (texts, lists, whole numbers beyond 64 bits, or among floats beyond their 53) stands as JSON text
-  in a column ``NAME#json``.
+  in a column ``NAME#json`` (``NAME#json#json`` where a metric has that name). JSON text is strict,
+  as `frames` has it.
 - csv: RFC 4180; numbers with every digit, ``NaN``, ``inf`` and ``-inf``, ``true`` and ``false``,
   lists and dicts as JSON text, an empty field for missing and ``None``; ``_time`` in Unix seconds.
 - jsonl: strict JSON as in the metrics file, ``_nonfinite`` included.
@@ -16,23 +17,24 @@ from __future__ import annotations
 
 import csv
 import errno
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from expr_tracker.errors import QueryError
-from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns
-from expr_tracker.history.frames import arrow_array, import_arrow, json_text, plain_text
+from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns, side_names
+from expr_tracker.history.frames import arrow_array, import_arrow, json_text
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.question import ask
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
 from expr_tracker.row import META_NAMES, Row
-from expr_tracker.store.documents import replacing
-from expr_tracker.store.files import is_own_file
+from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.lines import encode_line
+from expr_tracker.store.output import output_place, writing_to
+from expr_tracker.surrogates import storable_text
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.store.files import StreamKey
 
-__all__ = ["ExportReport", "Format", "export"]
+__all__ = ["ExportReport", "Format", "csv_cell", "export"]
 
 Format = Literal["parquet", "csv", "jsonl", "arrow"]
 
@@ -52,7 +54,6 @@ _ENDINGS: Final[dict[str, Format]] = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-_SIDE: Final = "#json"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
 
     Args:
         run: the run's directory or a metrics file.
-        output: the file; it is replaced whole, when everything is written.
+        output: the file; it is replaced whole, when everything is written. A link stays, and what
+            it leads to is replaced; a device or FIFO is written into.
         format: ``"parquet"``, ``"csv"``, ``"jsonl"`` or ``"arrow"``; by default what the ending
             of ``output`` says.
         stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
@@ -95,14 +97,14 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
         MissingExtraError: pyarrow is needed and not installed.
         OSError: the output cannot be written; what stood there stays.
     """
-    target = Path(output)
-    kind = _format_of(target, format)
+    kind = _format_of(Path(output), format)
+    target = output_place(Path(output))
     attempt = ask(attempt=attempt).attempt
     producers = producers_of(run, stream, rank)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     if is_own_file(target, Path(run)):
-        raise QueryError(f"output={target}: that is the name of a run's own file; choose another.")
+        raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
     is_single = Path(run).is_file() or (stream != "*" and isinstance(stream, (str, type(None))))
     with ExitStack() as stack:
         sources = [
@@ -116,11 +118,11 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
             ],
             progress=progress,
         )
-        with _naming(target), replacing(target) as temporary:
+        with writing_to(target) as temporary:
             rows = _WRITERS[kind](reading, temporary)
         for _, source in sources:
             source.report()
-    return ExportReport(target, rows, tuple(key.label for key, _ in sources))
+    return ExportReport(Path(output), rows, tuple(key.label for key, _ in sources))
 
 
 def _views(
@@ -134,18 +136,6 @@ def _views(
         return {None: View(attempts, attempt)}
     except QueryError as error:
         raise QueryError(f"{key.label}: {error}") from None
-
-
-@contextmanager
-def _naming(target: Path) -> Iterator[None]:
-    """Make an error of the system name the file that was asked for, not the one beside it."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None and Path(error.filename).parent == target.parent:
-            error.filename = str(target)
-            error.filename2 = None
-        raise
 
 
 def _format_of(target: Path, given: object) -> Format:
@@ -291,17 +281,19 @@ def _write_arrow_like(
     pyarrow = import_arrow(what)
     reading.passes = 2
     shapes = _shapes(reading)
+    seconds = side_names((name for name, shape in shapes.items() if shape.has_side), shapes)
     fields = []
     for name, shape in shapes.items():
         types = {"float": pyarrow.float64(), "int": pyarrow.int64(), "bool": pyarrow.bool_()}
         number = shape.number
         text = pyarrow.null() if OTHER not in shape.marks else pyarrow.string()
-        shown = plain_text(name)
+        shown = storable_text(name)
         is_json = number is None and OTHER in shape.marks and not shape.is_text
         metadata = {"encoding": "json"} if is_json else None
         fields.append(pyarrow.field(shown, types[number] if number else text, metadata=metadata))
         if shape.has_side:
-            side = pyarrow.field(shown + _SIDE, pyarrow.string(), metadata={"encoding": "json"})
+            second = storable_text(seconds[name])
+            side = pyarrow.field(second, pyarrow.string(), metadata={"encoding": "json"})
             fields.append(side)
     schema = pyarrow.schema(fields)
     rows = 0
@@ -327,7 +319,7 @@ def _arrays(pyarrow: Any, columns: Columns, shapes: dict[str, _Shape]) -> list[A
         elif OTHER in shape.marks:
             texts: list[str | None] = [None] * columns.length
             for row, value in column.others.items():
-                texts[row] = plain_text(value) if shape.is_text else json_text(value)
+                texts[row] = storable_text(value) if shape.is_text else json_text(value)
             arrays.append(pyarrow.array(texts, pyarrow.string()))
         else:
             arrays.append(pyarrow.nulls(columns.length))

@@ -8,18 +8,18 @@ opens the file only while it looks, and warns of set-aside parts that are gone.
 
 from __future__ import annotations
 
-import logging
-import zlib
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.history.source import Source
-from expr_tracker.store.files import RunFiles, StreamKey, check_stream
+from expr_tracker.notices import logger
+from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.index import StreamIndex
+from expr_tracker.store.names import check_stream
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import parts_said
+from expr_tracker.store.sidecar import parts_said, tail_checksum
 
 if TYPE_CHECKING:
     import os
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Follower", "follow"]
 
-_logger = logging.getLogger("expr_tracker")
-
 #: One look reads about this much, so that a late follower of a long run needs bounded memory.
 _LOOK_BYTES_MAX: Final = 16 << 20
-#: A place is recognised by a checksum of this many bytes before it.
-_CHECKED_BYTES: Final = 64
+#: The beginning of a file that is remembered: it tells one that was cut from one that is another.
+_HEAD_BYTES: Final = 64
 #: Places remembered, to find where a file that was cut and grew again still agrees.
 _PLACES_MAX: Final = 256
 
@@ -57,7 +55,9 @@ def follow(
     Raises:
         NameRefusedError: the stream's name cannot be one.
     """
-    path = Path(run)
+    path = Path(
+        run
+    ).absolute()  # it is opened again at every look, wherever the process stands then
     if not path.name.endswith(".jsonl"):
         path = RunFiles(path, StreamKey(check_stream(stream), rank)).metrics
     follower = Follower(path)
@@ -127,15 +127,15 @@ class Follower:
         parts, live_size = parts_said(self.path)
         lost = lost_parts(self.path, parts, live_size=live_size)
         if lost and lost != self._lost:
-            _logger.warning("%s: rows are lost: %s.", self.path, lost_parts_text(lost))
+            logger.warning("%s: rows are lost: %s.", self.path, lost_parts_text(lost))
         self._lost = lost
 
     def _move(self, file: LineFile, offset: int) -> None:
         self._places = deque(
             (place for place in self._places if place[0] < offset), maxlen=_PLACES_MAX
         )
-        self._places.append((offset, _checksum(file, offset)))
-        self._head = file.read(0, min(offset, _CHECKED_BYTES))
+        self._places.append((offset, tail_checksum(file, offset)))
+        self._head = file.read(0, min(offset, _HEAD_BYTES))
         self.offset = offset
 
     def _place_in(self, file: LineFile) -> int:
@@ -147,14 +147,10 @@ class Follower:
             return file.size  # what is left was read before
         while self._places:
             offset, checksum = self._places[-1]
-            if offset <= file.size and _checksum(file, offset) == checksum:
+            if offset <= file.size and tail_checksum(file, offset) == checksum:
                 break
             self._places.pop()
         place = self._places[-1][0] if self._places else 0
         if place != self.offset:
             self.restarts += 1
         return place
-
-
-def _checksum(file: LineFile, offset: int) -> int:
-    return zlib.crc32(file.read(max(0, offset - _CHECKED_BYTES), offset))

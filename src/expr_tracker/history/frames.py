@@ -7,6 +7,9 @@
   truth values beside numbers 0 and 1.
 - A column of texts is text. A column with lists or dicts and no number holds Python objects in
   pandas; in polars and Arrow every cell of it is JSON text, texts among them included.
+- JSON text is strict JSON (RFC 8259), which every parser reads. It has no word for a non-finite number:
+  within such a text that is a text itself, ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, as the file's
+  ``_nonfinite`` says it. As a cell of a column of numbers it is the float.
 - polars and Arrow tell a missing value (null) from NaN. pandas has NaN for both in a float
   column; whole numbers and truth values with gaps get its nullable types (``Int64``, ``boolean``).
 """
@@ -14,14 +17,16 @@
 from __future__ import annotations
 
 import json
-import logging
+import math
 from array import array
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
 from expr_tracker.errors import MissingExtraError
-from expr_tracker.history.columns import BOOL, SIDE, Column, Columns, Kind
+from expr_tracker.history.columns import BOOL, Column, Columns, Kind, side_names
+from expr_tracker.notices import logger
+from expr_tracker.surrogates import storable_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +34,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.history.question import Output
 
-__all__ = ["arrow_array", "frame_of", "import_arrow", "json_text", "plain_text"]
-
-_logger = logging.getLogger("expr_tracker")
+__all__ = ["arrow_array", "frame_of", "import_arrow", "json_text"]
 
 #: A query in a training loop must not repeat its warning; nor may what was said fill the memory.
 _SAID_MAX: Final = 10_000
@@ -63,6 +66,7 @@ def _with_sides(columns: Columns, label: str) -> Columns:
     asides = {name: column.aside() for name, column in columns.by_name.items()}
     if not any(asides.values()):
         return columns
+    seconds = side_names((name for name, aside in asides.items() if aside), columns.by_name)
     table = Columns()
     table.length = columns.length
     for name, column in columns.by_name.items():
@@ -70,14 +74,12 @@ def _with_sides(columns: Columns, label: str) -> Columns:
         aside = asides[name]
         if not aside:
             continue
-        second = name + SIDE
-        while second in columns.by_name:  # somebody's metric has that very name
-            second += SIDE
+        second = seconds[name]
         side = table.by_name[second] = Column(columns.length)
         for row, value in aside.items():
             side.put(row, json_text(value))
         if _is_first(label, name):
-            _logger.warning(
+            logger.warning(
                 "%s: the column %r keeps its numbers; %s as JSON in the column %r.",
                 label,
                 name,
@@ -97,22 +99,26 @@ def _is_first(label: str, name: str) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON; non-finite numbers are bare tokens, as Python reads them."""
-    return plain_text(json.dumps(value, ensure_ascii=False))
-
-
-def plain_text(text: str) -> str:
-    """Return text that every library can hold: halves of surrogate pairs become escapes."""
+    """Return a value as strict JSON; a non-finite number is the text that names it, ``"NaN"``."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace").decode()
-    return text
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_with_words(value), ensure_ascii=False, allow_nan=False)
+    return storable_text(text)
+
+
+def _with_words(value: Any) -> Any:
+    """Return a value with a word of the file format in place of each non-finite number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {name: _with_words(member) for name, member in value.items()}
+    return [_with_words(member) for member in value] if isinstance(value, list) else value
 
 
 def _texts(column: Column, kind: Kind) -> list[str | None]:
     texts: list[str | None] = [None] * len(column.marks)
-    convert = plain_text if kind == "text" else json_text
+    convert = storable_text if kind == "text" else json_text
     for row, value in column.others.items():
         texts[row] = convert(value)
     return texts
@@ -134,7 +140,7 @@ def _polars(columns: Columns) -> pl.DataFrame:
     series = {}
     for name, column in columns.by_name.items():
         kind = column.kind()
-        shown = plain_text(name)
+        shown = storable_text(name)
         if kind == "null":
             series[shown] = pl.Series(shown, [None] * columns.length, dtype=pl.Null)
         elif kind in ("text", "nested"):
@@ -175,7 +181,7 @@ def _arrow(columns: Columns) -> Any:
     names, arrays = [], []
     for name, column in columns.by_name.items():
         kind = column.kind()
-        names.append(plain_text(name))
+        names.append(storable_text(name))
         if kind in ("text", "nested"):
             arrays.append(pyarrow.array(_texts(column, kind), pyarrow.string()))
         else:
@@ -214,7 +220,7 @@ def _pandas(columns: Columns) -> pd.DataFrame:
         if kind in ("text", "nested", "null"):
             cells = [None if cell is UNSET else cell for cell in column.cells()]
             if kind == "text":
-                frame[name] = pd.Series([cell and plain_text(cell) for cell in cells])
+                frame[name] = pd.Series([cell and storable_text(cell) for cell in cells])
             else:
                 series = pd.Series([None] * len(cells), dtype=object)
                 if kind == "nested":

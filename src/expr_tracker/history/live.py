@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from expr_tracker.store.live import LiveSnapshot
     from expr_tracker.store.producers import Producer, RankChoice, StreamChoice
 
-__all__ = ["HistoryStore", "Point", "Series"]
+__all__ = ["HistoryStore", "Point", "Series", "newest_points"]
 
 #: One value of one metric: step, Unix seconds, value.
 Point = tuple[int, float, float]

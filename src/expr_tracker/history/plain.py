@@ -22,6 +22,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.history.columns import FLOAT_EXACT_MAX
 from expr_tracker.history.question import Question, select_names
 from expr_tracker.row import META_NAMES, Row
 from expr_tracker.store.lines import decode_line, is_metric_row
@@ -39,7 +40,6 @@ PLAIN_BYTES_MIN: Final = 4 << 20
 #: Lines at either end that are decoded to tell whole numbers from floats.
 _SAMPLE_LINES: Final = 256
 #: Whole numbers below are floats; a longer one, as the file spells it.
-_FLOAT_EXACT_MAX: Final = 2.0**53
 _LONG_WHOLE: Final = re.compile(rb":[ \t]*-?[0-9]{16,}[ \t]*[,}]")
 
 
@@ -105,7 +105,7 @@ def _rounds(frame: pl.DataFrame, data: bytes) -> bool:
     for column in frame.get_columns():
         if column.dtype.is_float():
             highest: Any = column.abs().max()
-            if highest is not None and highest >= _FLOAT_EXACT_MAX:
+            if highest is not None and highest >= FLOAT_EXACT_MAX:
                 return _LONG_WHOLE.search(data) is not None
     return False
 

@@ -11,17 +11,18 @@ them against `ask`.
 from __future__ import annotations
 
 import fnmatch
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, SupportsIndex, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
-from expr_tracker.errors import QueryError
-from expr_tracker.row import META_NAMES
+from expr_tracker.errors import QueryError, QuestionTypeError
+from expr_tracker.ranges import steps_from
+from expr_tracker.row import META_NAMES, key_text
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
+    from expr_tracker.ranges import StepRange
     from expr_tracker.store.producers import RankChoice, StreamChoice
 
 __all__ = [
@@ -35,9 +36,7 @@ __all__ = [
     "PandasOutput",
     "PolarsOutput",
     "Question",
-    "QuestionTypeError",
     "RowsOutput",
-    "StepRange",
     "ask",
     "is_glob",
     "select_names",
@@ -68,10 +67,6 @@ _OUTPUTS: Final[dict[str, Output]] = {
 
 
 MetricChoice: TypeAlias = "str | list[str] | tuple[str, ...] | set[str] | frozenset[str] | None"
-#: Half open; an infinity is no limit.
-StepRange: TypeAlias = (
-    "tuple[SupportsIndex | float | None, SupportsIndex | float | None] | range | None"
-)
 AttemptChoice: TypeAlias = "int | Literal['all'] | None"
 
 
@@ -98,10 +93,6 @@ class AskedHere(AskedOfRun, total=False):
 
     include_open: bool
     run: str | os.PathLike[str] | None
-
-
-class QuestionTypeError(QueryError, TypeError):
-    """A part of a question has the wrong type; callers of this API also catch TypeError."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +142,7 @@ def ask(  # noqa: PLR0913 - the keywords of `history`
     Raises:
         QueryError: one of them has no meaning; the message names it, its rule and a way out.
     """
-    low, high = _bounds(step_range)
+    low, high = steps_from(step_range)
     return Question(
         n=_count(n),
         output=_output(output_type),
@@ -191,7 +182,7 @@ def _names(metrics: object) -> tuple[str, ...] | None:
     if metrics is None:
         return None
     if isinstance(metrics, str):
-        return (metrics,)
+        return (key_text(metrics),)
     if isinstance(metrics, (list, tuple, set, frozenset)):
         for name in metrics:
             if not isinstance(name, str):
@@ -199,40 +190,10 @@ def _names(metrics: object) -> tuple[str, ...] | None:
                     f"metrics has {name!r} ({type(name).__name__}): a metric's name is a text."
                 )
         is_set = isinstance(metrics, (set, frozenset))
-        return tuple(dict.fromkeys(sorted(metrics) if is_set else metrics))
+        return tuple(dict.fromkeys(map(key_text, sorted(metrics) if is_set else metrics)))
     raise QuestionTypeError(
         f"metrics={metrics!r} ({type(metrics).__name__}): expected a name, a glob such as "
         "'train/*', or a list of them."
-    )
-
-
-def _bounds(step_range: object) -> tuple[int | None, int | None]:
-    if step_range is None:
-        return None, None
-    if isinstance(step_range, range) and step_range.step == 1:
-        return step_range.start, step_range.stop
-    if not isinstance(step_range, (tuple, list)) or len(step_range) != 2:
-        raise QuestionTypeError(
-            f"step_range={step_range!r}: expected two steps (start, stop), stop left out; None on "
-            "either side for no limit."
-        )
-    return _bound(step_range, 0), _bound(step_range, 1)
-
-
-def _bound(step_range: tuple[object, ...] | list[object], side: int) -> int | None:
-    value = step_range[side]
-    if value is None:
-        return None
-    if isinstance(value, float):
-        if value == (-math.inf if side == 0 else math.inf):
-            return None
-        if value.is_integer():
-            return int(value)
-    elif not isinstance(value, (bool, str)) and hasattr(value, "__index__"):
-        index: int = value.__index__()
-        return index
-    raise QuestionTypeError(
-        f"step_range={step_range!r}: {value!r} is no step; use an int or None."
     )
 
 

@@ -10,7 +10,6 @@ from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.question import Question, ask
 from expr_tracker.history.source import Source
-from expr_tracker.store.lock import is_locked
 
 if TYPE_CHECKING:
     import os
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
         PandasOutput,
         PolarsOutput,
         RowsOutput,
-        StepRange,
     )
+    from expr_tracker.ranges import StepRange
     from expr_tracker.row import Row
     from expr_tracker.store.index import Attempt
     from expr_tracker.store.producers import RankChoice, StreamChoice
@@ -193,8 +192,6 @@ def list_attempts(
         RunNotFoundError: no such run, stream or rank.
     """
     producer = producers_of(run, stream, rank)[0]
-    # Asked before the file is opened: a writer that ends in between is running, not lost.
-    was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
         source.report_lost()
-        return told_attempts(producer, source, was_live=was_live)
+        return told_attempts(producer, source)

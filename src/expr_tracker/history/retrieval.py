@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from expr_tracker.history.source import Source
     from expr_tracker.row import Row
 
-__all__ = ["rows_by_step", "rows_of"]
+__all__ = ["highest_step", "rows_by_step", "rows_of"]
 
 #: The first guess of the tail is this much longer than the lines it should hold.
 _TAIL_SLACK: Final = 1.125
@@ -38,6 +38,26 @@ def rows_of(source: Source, question: Question, view: View) -> list[Row]:
         return _highest(source, view, question, n=question.n)
     rows = _range(source, question, view)
     return rows if question.n is None else rows[max(0, len(rows) - question.n) :]
+
+
+def highest_step(source: Source) -> int | None:
+    """Return the highest step that the default reading shows of committed rows, if there is any."""
+    index = source.index
+    cuts = [attempt.from_step for attempt in index.attempts if attempt.from_step is not None]
+    if index.max_step is None or not cuts:
+        return index.max_step
+    # Where an attempt begins at a step and has no row yet, the index counts the step before it.
+    if index.attempt_max_step is not None and index.attempt_max_step >= cuts[-1]:
+        return index.attempt_max_step
+    view = View(index.attempts, None)
+    found: int | None = None
+    for block in sorted(index.blocks(), key=lambda block: -block.high):
+        if found is not None and block.high <= found:
+            break
+        for stretch in view.stretches(block.start, block.stop):
+            for step, _ in view.keyed(source.rows(stretch.start, stretch.stop), stretch):
+                found = step if found is None else max(found, step)
+    return found
 
 
 def _newest(source: Source, n: int, view: View) -> list[Row]:

@@ -8,7 +8,6 @@ says so in one warning.
 from __future__ import annotations
 
 import copy
-import logging
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import msgspec
 
 from expr_tracker.errors import RunNotFoundError
+from expr_tracker.notices import counted, logger
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
 from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "beginning_of", "has_one_object_per_line"]
 
-_logger = logging.getLogger("expr_tracker")
 _decode_lines = msgspec.json.Decoder(type=dict[str, Any]).decode_lines
 #: Counting the line ends before a damaged line reads the file in pieces of this size.
 _COUNT_BYTES: Final = 1 << 20
@@ -62,6 +61,8 @@ class Source:
     Attributes:
         index: the zone map; it covers everything up to ``size``.
         open_row: the uncommitted row, or ``None``.
+        was_live: whether the lock of a stream that another process may write was held before the
+            file was opened: a writer that ends in between is running still, not lost.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Source:
         self.file = file
         self.index = index
         self.open_row = open_row
+        self.was_live = False
         self._pending = pending
         self._pending_start = index.size - len(pending)
         self._unreadable: set[int] = set()
@@ -102,6 +104,7 @@ class Source:
         try:
             index = load_index(file)
             source = cls(producer.path, file, index)
+            source.was_live = was_live
             is_free = not was_live and not is_locked(files.lock)
             if producer.path == files.metrics and is_free:
                 source.open_row = read_journal(files.journal, file.size)
@@ -124,7 +127,7 @@ class Source:
             try:
                 file = LineFile(path)
             except OSError as error:
-                _logger.warning(
+                logger.warning(
                     "History reads only the rows in memory: %s cannot be opened (%s).", path, error
                 )
                 index = StreamIndex(attempts=[replace(each, offset=0) for each in index.attempts])
@@ -300,7 +303,7 @@ class Source:
         """Warn about the parts of the file that are gone, and their rows with them."""
         lost = self.lost()
         if lost:
-            _logger.warning("%s: rows are lost: %s.", self.path, lost_parts_text(lost))
+            logger.warning("%s: rows are lost: %s.", self.path, lost_parts_text(lost))
 
     def report(self) -> None:
         """Warn once about whatever was skipped since the source was opened, or is lost."""
@@ -316,15 +319,15 @@ class Source:
             found.append(f"{what} skipped, the first is line {self.line_number(damaged[0])}")
         foreign = self.foreign
         if foreign:
-            what = "1 line" if len(foreign) == 1 else f"{len(foreign)} lines"
+            what = counted(len(foreign), "line")
             found.append(
                 f"{what} without a valid _step skipped, the first is line "
                 f"{self.line_number(foreign[0])}"
             )
         if self._torn_bytes:
-            found.append(f"a torn last line of {self._torn_bytes} bytes was left out")
+            found.append(f"a torn last line of {counted(self._torn_bytes, 'byte')} was left out")
         if found:
-            _logger.warning("%s: %s.", self.path, "; ".join(found))
+            logger.warning("%s: %s.", self.path, "; ".join(found))
 
 
 def beginning_of(identity: Row) -> float | None:

@@ -7,13 +7,14 @@ marker how it ended, neither that its process was lost. The run is what its wors
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import RunNotFoundError, TrackerError
 from expr_tracker.history.live import newest_points
 from expr_tracker.history.location import Producer, producers_of
+from expr_tracker.history.retrieval import highest_step
 from expr_tracker.history.source import Source, beginning_of
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
@@ -30,6 +31,8 @@ Status = Literal["running", "lost", "failed", "cancelled", "succeeded"]
 _ORDER: Final[tuple[Status, ...]] = ("running", "lost", "failed", "cancelled", "succeeded")
 #: Runs lie two folders below their root; deeper than this a tree is something else.
 _DEPTH_MAX: Final = 6
+#: The stream that ``init(system_metrics=True)`` records.
+_SYSTEM: Final = "system"
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,16 @@ class RunOverview:
     rows: int
     """Metric rows over all producers, patches counted; a warning says where parts are gone."""
     last_step: int | None
-    """The highest step of the first producer's newest attempt."""
+    """The highest step of any producer; those of the stream ``system``, which count the looks at the
+    machine, only where there is no other. ``None``: no row has been committed."""
     started: float | None
     """Unix seconds."""
     value: Any = None
     """The newest value of the metric that was asked for."""
     problem: str | None = None
     """Why the run is ``unreadable``."""
+    last_steps: dict[str, int | None] = field(default_factory=dict)
+    """The highest step of every producer, by its label."""
 
 
 def status_of(run: str | os.PathLike[str]) -> Status:
@@ -62,10 +68,8 @@ def status_of(run: str | os.PathLike[str]) -> Status:
     """
     found = set()
     for producer in producers_of(run, "*"):
-        # Asked before the file is opened: a run that ends in between is running, not lost.
-        was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
-            found.add(_status_of(producer, source, was_live=was_live))
+            found.add(_status_of(producer, source))
     return _worst(found)
 
 
@@ -73,8 +77,8 @@ def _worst(found: set[Status]) -> Status:
     return next(status for status in _ORDER if status in found)
 
 
-def _status_of(producer: Producer, source: Source, *, was_live: bool) -> Status:
-    if was_live:
+def _status_of(producer: Producer, source: Source) -> Status:
+    if source.was_live:
         return "running"
     ended = source.index.attempts[-1].status
     # An end in words that this version does not know is no proof of an end.
@@ -129,19 +133,17 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
     found: set[Status] = set()
     streams: list[str] = []
     rows = 0
-    last_step: int | None = None
+    last_steps: dict[str, int | None] = {}
     times: list[float] = []
     value: Any = None
     for producer in producers_of(run, "*"):
-        was_live = is_locked(producer.files.lock)
         with Source.offline(producer) as source:
             source.report_lost()
             index = source.index
-            found.add(_status_of(producer, source, was_live=was_live))
+            found.add(_status_of(producer, source))
             streams.append(producer.key.label)
             rows += index.rows
-            if last_step is None:
-                last_step = index.attempt_max_step
+            last_steps[producer.key.label] = highest_step(source)
             first = source.first_time()
             times += [] if first is None else [first]
             if metric is not None and value is None:
@@ -155,10 +157,16 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
         status=_worst(found),
         streams=tuple(streams),
         rows=rows,
-        last_step=last_step,
+        last_step=_last_step(last_steps),
+        last_steps=last_steps,
         started=beginning_of(identity) or min(times, default=None),
         value=value,
     )
+
+
+def _last_step(last_steps: dict[str, int | None]) -> int | None:
+    own = {label: step for label, step in last_steps.items() if label.split()[0] != _SYSTEM}
+    return max((step for step in (own or last_steps).values() if step is not None), default=None)
 
 
 def _newest_value(producer: Producer, source: Source, metric: str) -> Any:

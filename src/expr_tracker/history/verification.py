@@ -1,6 +1,6 @@
-"""`verify` and `compare`: proof of what a run holds, and of whether two runs hold the same.
+"""`verify`: proof of what a run holds.
 
-`verify` reads every line. What it finds wrong it lists, with line numbers; it repairs nothing.
+It reads every line. What it finds wrong it lists, with line numbers; it repairs nothing.
 Two runs whose streams have the same SHA-256 hold the same rows in the default reading, whatever
 their files look like.
 """
@@ -8,48 +8,38 @@ their files look like.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import msgspec
-
 from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import Producer, producers_of
+from expr_tracker.history.media_files import checked, references
 from expr_tracker.history.progress import Progress, size_bytes
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
-from expr_tracker.row import Row, without_nonfinite
+from expr_tracker.notices import counted
 from expr_tracker.store.documents import read_document
-from expr_tracker.store.files import path_within, sidecar_of
+from expr_tracker.store.files import StreamKey, sidecar_of
 from expr_tracker.store.index import StreamIndex
-from expr_tracker.store.lines import decode_line
-from expr_tracker.store.lock import is_locked
+from expr_tracker.store.lines import encode_canonical_line
 from expr_tracker.store.sidecar import tail_checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import os
+    from collections.abc import Callable
     from pathlib import Path
 
     from expr_tracker.store.index import Attempt
     from expr_tracker.store.parts import LostPart
 
-__all__ = ["AttemptReport", "RunReport", "StreamReport", "compare", "verify"]
+__all__ = ["AttemptReport", "RunReport", "StreamReport", "verify"]
 
 Sidecar = Literal["consistent", "behind", "missing", "wrong"]
 
 #: More line numbers help nobody; the count is exact.
 _LINES_LISTED: Final = 1000
-#: Differing steps that `compare` names per stream.
-_STEPS_LISTED: Final = 5
-_HASH_BYTES: Final = 1 << 20
-#: Twice what a table may have when it is logged; a larger file is read for its hash only.
-_TABLE_BYTES_MAX: Final = 128 << 20
-
-_canonical = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass
@@ -103,8 +93,7 @@ class StreamReport:
     @property
     def label(self) -> str:
         """How messages name it."""
-        stream = "default" if self.stream is None else self.stream
-        return f"{stream} rank {self.rank}" if self.rank else stream
+        return StreamKey(self.stream, self.rank).label
 
     @property
     def problems(self) -> list[str]:
@@ -118,7 +107,7 @@ class StreamReport:
                 f"lines without a valid _step: {_numbers(self.foreign_lines, self.foreign)}"
             )
         if self.torn_bytes:
-            found.append(f"a torn last line of {self.torn_bytes} bytes")
+            found.append(f"a torn last line of {counted(self.torn_bytes, 'byte')}")
         # A part that it names and that is gone is all that is wrong with it.
         if self.sidecar == "wrong" and not any(lost.part for lost in self.parts_lost):
             found.append(
@@ -159,8 +148,9 @@ def verify(
 
     Args:
         run: the run's directory, or one of its metrics files.
-        stream: as `producers_of` takes it.
-        rank: likewise.
+        stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
+        rank: a number, a list of them, or ``"*"``; ``None`` is the lowest rank of one stream and all
+            ranks of several.
         progress: called with the bytes done and the bytes to do; every file is read twice.
 
     Raises:
@@ -177,98 +167,11 @@ def verify(
     )
 
 
-def compare(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> list[str]:
-    """Return what differs between the default readings of two runs; empty if nothing does.
-
-    Raises:
-        RunNotFoundError: one of them is no run.
-    """
-    ours = {producer.key: producer for producer in producers_of(one, "*")}
-    theirs = {producer.key: producer for producer in producers_of(other, "*")}
-    found = []
-    for key in sorted({*ours, *theirs}, key=lambda key: key.order):
-        if key not in theirs:
-            found.append(f"{key.label}: only in {os.fspath(one)}")
-        elif key not in ours:
-            found.append(f"{key.label}: only in {os.fspath(other)}")
-        else:
-            found += [f"{key.label}: {line}" for line in _differences(ours[key], theirs[key])]
-    return found
-
-
-def _differences(one: Producer, other: Producer) -> list[str]:
-    listed: list[str] = []
-    count = 0
-    with Source.offline(one) as left, Source.offline(other) as right:
-        left.report_lost()
-        right.report_lost()
-        for step, mine, theirs in _paired(_rows(left), _rows(right)):
-            if mine is not None and theirs is not None and _line(mine) == _line(theirs):
-                continue
-            count += 1
-            if count <= _STEPS_LISTED:
-                listed.append(f"step {step}: {_difference(mine, theirs)}")
-    if count > _STEPS_LISTED:
-        listed.append(f"and {count - _STEPS_LISTED} more steps")
-    return listed
-
-
-def _rows(source: Source) -> Iterator[Row]:
-    for batch in rows_by_step(source, View(source.index.attempts, None)):
-        yield from batch
-
-
-def _paired(
-    left: Iterator[Row], right: Iterator[Row]
-) -> Iterator[tuple[int, Row | None, Row | None]]:
-    """Yield the rows of both sides by step; ``None`` where one side has no such step."""
-    mine, theirs = next(left, None), next(right, None)
-    while mine is not None or theirs is not None:
-        if theirs is None or (mine is not None and mine["_step"] < theirs["_step"]):
-            assert mine is not None
-            yield mine["_step"], mine, None
-            mine = next(left, None)
-        elif mine is None or theirs["_step"] < mine["_step"]:
-            yield theirs["_step"], None, theirs
-            theirs = next(right, None)
-        else:
-            yield mine["_step"], mine, theirs
-            mine, theirs = next(left, None), next(right, None)
-
-
-def _difference(mine: Row | None, theirs: Row | None) -> str:
-    if mine is None:
-        return "only on the other side"
-    if theirs is None:
-        return "missing on the other side"
-    parts = []
-    for name in dict.fromkeys([*mine, *theirs]):
-        if name not in theirs:
-            parts.append(f"{name!r} is missing on the other side")
-        elif name not in mine:
-            parts.append(f"{name!r} only on the other side")
-        elif _line({name: mine[name]}) != _line({name: theirs[name]}):
-            parts.append(f"{name!r} {mine[name]!r:.60} != {theirs[name]!r:.60}")
-    return "; ".join(parts)
-
-
-def _line(row: Row) -> bytes:
-    """Return the canonical bytes of a row: sorted keys, shortest exact numbers."""
-    strict = without_nonfinite(row)
-    try:
-        return _canonical(strict) + b"\n"
-    except (UnicodeEncodeError, RecursionError):
-        text = json.dumps(strict, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
 def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
     report = StreamReport(producer.key.stream, producer.key.rank, producer.path)
-    # Asked before the file is opened: a writer that ends in between is running, not lost.
-    was_live = is_locked(producer.files.lock)
     with Source.offline(producer) as source:
         scanned = _count(source, report, progress)
-        told = told_attempts(producer, source, was_live=was_live, attempts=scanned)
+        told = told_attempts(producer, source, scanned)
         for attempt, each in zip(told, report.attempts, strict=True):
             each.status = attempt.status
         _hash(source, report, progress)
@@ -301,7 +204,7 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> list[Att
             steps.setdefault(stretch.number, []).extend(row["_step"] for row in rows)
             if b"sha256" in piece:
                 for row in rows:
-                    media.update(_media_of(row))
+                    media.update(references(row))
     report.unreadable, report.foreign = len(source.unreadable), len(source.foreign)
     del report.unreadable_lines[_LINES_LISTED:], report.foreign_lines[_LINES_LISTED:]
     for attempt in scanned.attempts:
@@ -319,7 +222,7 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> list[Att
                 max_step=max(mine, default=None),
             )
         )
-    _check_media(source.path.parent, media, report)
+    report.media, report.media_missing, report.media_changed = checked(source.path.parent, media)
     return scanned.attempts
 
 
@@ -333,7 +236,7 @@ def _hash(source: Source, report: StreamReport, progress: Progress) -> None:
     size_of_row = source.size // max(1, report.rows)
     left = source.size
     for batch in rows_by_step(source, View(source.index.attempts, None)):
-        digest.update(b"".join(map(_line, batch)))
+        digest.update(b"".join(map(encode_canonical_line, batch)))
         report.steps += len(batch)
         read = min(left, len(batch) * size_of_row)
         left -= read
@@ -366,53 +269,6 @@ def _sidecar(source: Source) -> Sidecar:
     same = (index.lines, index.rows, index.max_step, index.unreadable, len(index.attempts))
     expected = (fresh.lines, fresh.rows, fresh.max_step, fresh.unreadable, len(fresh.attempts))
     return "consistent" if same == expected else "wrong"
-
-
-def _media_of(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the path and SHA-256 of every media reference in a row."""
-    if isinstance(value, dict):
-        path, digest = value.get("path"), value.get("sha256")
-        if isinstance(path, str) and isinstance(digest, str) and path.startswith("media/"):
-            yield path, digest
-            return
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            if isinstance(item, (dict, list)):
-                yield from _media_of(item)
-
-
-def _check_media(directory: Path, media: dict[str, str], report: StreamReport) -> None:
-    """Compare the media files with their hashes; pictures in a table count like those in a row."""
-    found = dict(media)
-    unread = sorted(found.items())
-    while unread:
-        name, expected = unread.pop()
-        path = path_within(directory, name)
-        if path is None or not path.is_file():
-            report.media_missing.append(name)
-        elif _sha256(path) != expected.removeprefix("sha256:"):
-            report.media_changed.append(name)
-        elif name.endswith(".table.json"):
-            for inner, digest in _media_of(_table(path)):
-                if inner not in found:
-                    found[inner] = digest
-                    unread.append((inner, digest))
-    report.media = len(found)
-    report.media_missing.sort()
-    report.media_changed.sort()
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(_HASH_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def _table(path: Path) -> Row | None:
-    return decode_line(path.read_bytes()) if path.stat().st_size <= _TABLE_BYTES_MAX else None
 
 
 def _numbers(lines: list[int], count: int) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import NameRefusedError, RunNotFoundError
 from expr_tracker.row import MediaValue, Row
+from expr_tracker.store.bounds import path_within
 from expr_tracker.store.documents import replacing
-from expr_tracker.store.files import path_within
 
 if TYPE_CHECKING:
     import os

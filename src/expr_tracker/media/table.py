@@ -8,12 +8,12 @@ holds its reference.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.media.content import MEDIA_BYTES_MAX, StoredValue
+from expr_tracker.notices import logger
 from expr_tracker.row import Row, RowEncoder, key_text
 from expr_tracker.store.lines import decode_line, encode_line
 
@@ -28,7 +28,6 @@ TABLE_ROWS_MAX: Final = 10_000
 TABLE_COLUMNS_MAX: Final = 1_000
 
 _ENDING: Final = "table.json"
-_logger = logging.getLogger("expr_tracker")
 
 
 class Table(StoredValue):
@@ -70,7 +69,7 @@ class Table(StoredValue):
         def warn(name: str, text: str) -> None:
             if name not in warned:
                 warned.add(name)
-                _logger.warning("table column %r: %s", name, text)
+                logger.warning("table column %r: %s", name, text)
 
         encoder = RowEncoder(warn)
         encoded: list[list[Any]] = []

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from expr_tracker.notices import OTHERS
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
 
-__all__ = ["OVERFLOW_PATH", "SPAN_PATHS_MAX", "OpenRow"]
+__all__ = ["OVERFLOW_PATH", "SPAN_PATHS_MAX", "Join", "OpenRow"]
 
-#: Distinct span paths that one row takes: 100 000 of them once made a row too long to be stored.
+#: Distinct span paths that one row takes: 100 000 of them make a row too long to be stored.
 SPAN_PATHS_MAX: Final = 1_000
 #: Where the time of further paths is added up.
-OVERFLOW_PATH: Final = "(other)"
+OVERFLOW_PATH: Final = OTHERS
 
 #: What the time of a path is named by.
 _DURATION: Final = "time_ms/"
 
-#: Plugin metrics whose highest value counts when a path repeats within a row.
-_PEAKS: Final = frozenset({"gpu_mem_peak_mb", "gpu_mem_used_mb"})
-#: Plugin metrics that are averaged by the spans' durations.
-_AVERAGES: Final = frozenset({"cpu_percent", "gpu_percent"})
+#: How two measurements of one path become one: the higher, the mean by the spans' durations, the sum.
+Join = Literal["peak", "average", "sum"]
 
 
 class OpenRow:
@@ -94,9 +94,15 @@ class OpenRow:
         before: Any = self.values.get(name)
         self.values[name] = before + 1 if _is_number(before) else 1
 
-    def add_meter(self, metric: str, path: str, value: Any, *, duration_ms: float) -> None:
-        """Add what a plugin measured, by the rule of its name: peak, average or sum."""
-        name = f"{metric}/{path}"
+    def add_meter(self, name: str, value: Any, *, duration_ms: float, join: Join = "sum") -> None:
+        """Add what a plugin measured.
+
+        Args:
+            name: the metric, with the path.
+            value: a number joins the one before; anything else replaces it.
+            duration_ms: how long the span took.
+            join: how they join.
+        """
         if self._weights is None:
             self._weights = {}
         weights = self._weights
@@ -110,9 +116,9 @@ class OpenRow:
             self.values[name] = value
             weights[name] = duration_ms
             return
-        if metric in _PEAKS:
+        if join == "peak":
             self.values[name] = value if math.isnan(value) else max(before, value)
-        elif metric in _AVERAGES:
+        elif join == "average":
             self._average(name, before, value, duration_ms=duration_ms)
         else:
             self.values[name] = before + value

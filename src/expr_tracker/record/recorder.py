@@ -14,16 +14,17 @@ One short critical section under one re-entrant lock. Its rules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from expr_tracker.errors import StepError
 from expr_tracker.record.deferral import Deferral
 from expr_tracker.record.delivery import Delivery
 from expr_tracker.record.finite import is_finite, is_the_datas
-from expr_tracker.record.open_row import OpenRow
+from expr_tracker.record.open_row import Join, OpenRow
 from expr_tracker.record.refusals import (
     drop_backward,
     drop_late,
+    merge_span,
     raise_backward,
     raise_forked,
     warn_of_repeats,
@@ -33,7 +34,7 @@ from expr_tracker.row import STEP_MAX, STEP_MIN, Row, RowEncoder, step_from
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from expr_tracker.clock import Clock
     from expr_tracker.notices import Notices
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "RowWriter"]
 
 End = Literal["finished", "forked"]
+
+_NO_JOINS: Final[Mapping[str, Join]] = {}
 
 
 class RowWriter(Protocol):
@@ -380,13 +383,22 @@ class Recorder:
 
     # -- spans -------------------------------------------------------------------------------------
 
-    def add_span(self, path: str, duration_ms: float, metrics: Row | None) -> int | None:  # noqa: C901, PLR0912 - as `log`
+    def add_span(  # noqa: C901, PLR0912 - as `log`
+        self,
+        path: str,
+        duration_ms: float,
+        metrics: Row | None,
+        *,
+        joins: Mapping[str, Join] = _NO_JOINS,
+    ) -> int | None:
         """Add a finished span to the open row.
 
         Args:
             path: names of the span and its parents, joined by ``/``.
             duration_ms: milliseconds.
             metrics: what its plugins measured; plain values.
+            joins: how a metric joins its value before, where the path ends twice in a row; those
+                that are left out are added up.
 
         Returns:
             The step it counts at; ``None`` where nothing more is taken.
@@ -395,7 +407,7 @@ class Recorder:
             if self._end is not None:
                 return None
             if self._busy:
-                self._deferral.put(lambda: self.add_span(path, duration_ms, metrics))
+                self._deferral.put(lambda: self.add_span(path, duration_ms, metrics, joins=joins))
                 return self._next
             self._busy = True
             rows = self.rows
@@ -418,10 +430,11 @@ class Recorder:
                 if self._span_count:
                     row.add_count(kept)
                 if metrics:
-                    for name, value in metrics.items():
-                        row.add_meter(name, kept, value, duration_ms=duration_ms)
+                    for metric, value in metrics.items():
+                        name, join = f"{metric}/{kept}", joins.get(metric, "sum")
+                        row.add_meter(name, value, duration_ms=duration_ms, join=join)
                 if kept is not path and kept != path:
-                    self._notices.count("degraded", "span paths beyond the limit of one row")
+                    merge_span(path, self._notices)
                 step = row.step
             finally:
                 self._busy = False

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from expr_tracker.errors import ForkedObjectError, StepOrderError
+from expr_tracker.record.open_row import OVERFLOW_PATH, SPAN_PATHS_MAX
 
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
     from expr_tracker.record.open_row import OpenRow
     from expr_tracker.row import Row
 
-__all__ = ["drop_backward", "drop_late", "raise_backward", "raise_forked", "warn_of_repeats"]
+__all__ = [
+    "drop_backward",
+    "drop_late",
+    "merge_span",
+    "raise_backward",
+    "raise_forked",
+    "warn_of_repeats",
+]
+
+#: A path is shown by its beginning: it may be of any length.
+_PATH_CHARACTERS_MAX: Final = 80
 
 
 def raise_backward(wanted: int, limit: int) -> NoReturn:
@@ -50,6 +61,18 @@ def warn_of_repeats(row: OpenRow, values: Row, notices: Notices) -> None:
             )
 
 
+def merge_span(path: str, notices: Notices) -> None:
+    """Count a span whose time is added up with others, for the row has its fill of paths."""
+    notices.count("degraded", f"spans counted as {OVERFLOW_PATH}")
+    shown = path if len(path) <= _PATH_CHARACTERS_MAX else path[:_PATH_CHARACTERS_MAX] + "..."
+    notices.once(
+        "merged span",
+        f"The span {shown!r} is beyond the {SPAN_PATHS_MAX} span paths of one row: its time is added "
+        f"to 'time_ms/{OVERFLOW_PATH}', as that of further ones; the span file has each. Put what "
+        "differs from span to span into attributes (et.span('load', key=...)), or log more often.",
+    )
+
+
 def drop_late(call: str, notices: Notices) -> None:
     """Count a call that came when the run had finished."""
     notices.count("dropped", f"{call} calls after finish")
@@ -61,12 +84,12 @@ def drop_late(call: str, notices: Notices) -> None:
 
 
 def raise_forked() -> NoReturn:
-    """Refuse a call on the parent's run in a forked child.
+    """Refuse the parent's run, or a part of it, in a forked child.
 
     Raises:
         ForkedObjectError: always.
     """
     raise ForkedObjectError(
-        "This run belongs to the parent process: a forked child cannot write to it. Call et.init() "
-        "in the child, with a stream of its own."
+        "This run belongs to the parent process. Call et.init() in the child, with a stream of its "
+        "own."
     )

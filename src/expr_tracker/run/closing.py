@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.errors import RunFinishedError
 from expr_tracker.run.deadline import Deadline
 from expr_tracker.run.ending import (
+    ErrorInFlight,
     SignalWatch,
     end_by_signal,
     keep_interrupt_status,
-    status_at_exit,
     watch_child_exit,
 )
 from expr_tracker.run.report import finish_report
@@ -59,6 +59,7 @@ class Closing:
         self._finishing = threading.RLock()
         self._signals = SignalWatch(self.leave_by_signal, self.checkpoint)
         self._unwatch_child: Callable[[], None] | None = None
+        self._in_flight = ErrorInFlight(self._signals.status_after)
 
     def watch(self) -> None:
         """Hear of signals, and of the end of a multiprocessing child."""
@@ -67,8 +68,12 @@ class Closing:
 
     # -- the ordinary end ----------------------------------------------------------------------------
 
-    def finish(self, status: str, *, is_quiet: bool = False) -> None:
+    def finish(self, status: str | None, *, is_quiet: bool = False) -> None:
         """Write everything, say what was not stored, and let go; see `expr_tracker.finish`.
+
+        Args:
+            status: how the run ends; ``None``: as the exception says that the call stands in.
+            is_quiet: leave out the closing line unless something was lost.
 
         Raises:
             ForkedObjectError: this process is a forked child.
@@ -76,6 +81,9 @@ class Closing:
         """
         life = self._life
         life.guard()
+        error: str | None = None
+        if status is None:
+            status, error = self._in_flight.status()
         if self._stream.recorder.is_delivering_here:
             raise RunFinishedError(
                 "finish was called from inside a sink of the run (a print handle, a callback): "
@@ -92,17 +100,21 @@ class Closing:
             # Not behind a KeyboardInterrupt: another call then does what is left to do.
             is_first, life.is_closed = not life.is_closed, True
             if is_first:
-                finish_report(self._parts, is_quiet=is_quiet)
+                finish_report(self._parts, is_quiet=is_quiet, error=error)
+
+    def finish_after(self, error: BaseException | None) -> None:
+        """Close the run behind a block that an exception ended, or none did."""
+        self.finish(self._signals.status_after(error))
 
     def finish_at_exit(self) -> None:
         """Close the run as the interpreter ends; a forked child writes nothing."""
         if self._life.is_forked:
             return
         try:
-            self.finish(status_at_exit())
+            self.finish(self._signals.status_at_exit())
         except KeyboardInterrupt:
             # Once more: the user wants out, but not at the price of rows. The next one gets through.
-            self.finish(status_at_exit())
+            self.finish(self._signals.status_at_exit())
         finally:
             keep_interrupt_status()
 

@@ -6,9 +6,11 @@ what fails here is counted and warned about.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from expr_tracker.errors import StreamInUseError
@@ -19,7 +21,7 @@ from expr_tracker.store.writer import LineWriter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from expr_tracker.console import ConsoleCapture
+    from expr_tracker.console.capture import ConsoleCapture
     from expr_tracker.row import Row
     from expr_tracker.run.deadline import Deadline
     from expr_tracker.run.stream import OpenStream
@@ -42,6 +44,7 @@ class Companions:
         self._notices = stream.notices
         self._write_environment = write_environment
         self._environment: threading.Thread | None = None
+        self._working_directory: Path | None = None
         self._console: ConsoleCapture | None = None
         self._console_writer: LineWriter | None = None
         self._system: SystemThread | None = None
@@ -68,6 +71,9 @@ class Companions:
             self._notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
 
     def _start_environment(self) -> None:
+        # Now: on its thread, the program may have gone to another directory already.
+        with contextlib.suppress(OSError):
+            self._working_directory = Path.cwd()
         if is_multiprocessing_child():
             # Here, not on a thread: a pool ends its workers by SIGTERM, often at once. CPython runs
             # our handler only between two steps of the main thread; while a busy thread makes that
@@ -89,7 +95,11 @@ class Companions:
             from expr_tracker.options import environment  # noqa: PLC0415 - as above
 
         try:
-            self._write_environment(capture_environment(environment(), sys.argv))
+            self._write_environment(
+                capture_environment(
+                    environment(), sys.argv, working_directory=self._working_directory
+                )
+            )
         except OSError as error:
             self._notices.count("degraded", "environments that could not be written")
             self._notices.say(f"{self._stream.files.environment} could not be written: {error}.")
@@ -99,7 +109,7 @@ class Companions:
 
     def _start_console(self) -> None:
         from expr_tracker.capture import LineRedactor  # noqa: PLC0415 - on request only
-        from expr_tracker.console import ConsoleCapture  # noqa: PLC0415 - on request only
+        from expr_tracker.console.capture import ConsoleCapture  # noqa: PLC0415 - on request only
 
         stream = self._stream
         lock = threading.RLock()

@@ -17,10 +17,12 @@ from types import FrameType
 from typing import Any, Final, Literal
 
 __all__ = [
+    "ErrorInFlight",
     "SignalWatch",
     "end_by_signal",
+    "is_multiprocessing_child",
     "keep_interrupt_status",
-    "status_at_exit",
+    "status_after",
     "watch_child_exit",
 ]
 
@@ -33,6 +35,9 @@ _SIGNALS: Final = tuple(
     for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
     if number is not None
 )
+
+#: What a handler of the user's that returns from it may have meant: to read a configuration again.
+_RELOADING: Final = getattr(signal, "SIGHUP", None)
 
 _Handler = Callable[[int, FrameType | None], Any]
 
@@ -49,6 +54,7 @@ class SignalWatch:
         self._leave = leave
         self._checkpoint = checkpoint
         self._before: dict[int, _Handler | int] = {}
+        self._has_come = False
 
     def install(self) -> None:
         """Install the handlers, where this thread may and nothing forbids it."""
@@ -71,11 +77,40 @@ class SignalWatch:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         before = self._before.get(number, signal.SIG_DFL)
-        if callable(before):
-            self._checkpoint()
-            before(number, frame)
+        if not callable(before):
+            self._leave(number)
             return
-        self._leave(number)
+        self._checkpoint()
+        self._has_come = self._has_come or number != _RELOADING
+        try:
+            before(number, frame)
+        except BaseException as error:
+            self._has_come = self._has_come or isinstance(error, SystemExit)
+            # By a mark: holding on to it would keep the frames of the program.
+            with contextlib.suppress(AttributeError, TypeError):  # classes may forbid it
+                error.__expr_tracker_signal__ = number  # type: ignore[attr-defined]
+            raise
+
+    def status_after(self, error: BaseException | None) -> Status:
+        """Return how a run ends that an exception ended, a signal's handler having raised it or not.
+
+        Also where the handler only took note, and the program then leaves with a code of its own.
+        """
+        is_exit = isinstance(error, SystemExit) and bool(error.code)
+        if hasattr(error, "__expr_tracker_signal__") or (is_exit and self._has_come):
+            return "cancelled"
+        return status_after(error)
+
+    def status_at_exit(self) -> Status:
+        """Return how the interpreter is ending: what ended it is noted before exit hooks run."""
+        # CPython stores the exception that ended the program here before it calls the exit hooks;
+        # SystemExit is not stored, so sys.exit() counts as an end without error, unless a signal
+        # asked for the end. The end of a multiprocessing child is called while its exception is
+        # still being handled.
+        error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+        if error is None and self._has_come:
+            return "cancelled"
+        return self.status_after(error)
 
 
 def end_by_signal(number: int) -> None:
@@ -84,17 +119,53 @@ def end_by_signal(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-def status_at_exit() -> Status:
-    """Return how the interpreter is ending: an uncaught exception is noted before exit hooks run."""
-    # CPython stores the exception that ended the program here before it calls the exit hooks;
-    # SystemExit is not stored, so sys.exit() counts as an end without error.
-    # The end of a multiprocessing child is called while its exception is still being handled.
-    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
-    if error is None:
+def status_after(error: BaseException | None) -> Status:
+    """Return how a run ends that an exception ended, or none did."""
+    if error is None or isinstance(error, GeneratorExit):
         return "succeeded"
     if isinstance(error, SystemExit):
         return "failed" if error.code else "succeeded"
-    return "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
+    is_cancelled = isinstance(error, KeyboardInterrupt) or _is_cancelled_task(error)
+    return "cancelled" if is_cancelled else "failed"
+
+
+def _is_cancelled_task(error: BaseException) -> bool:
+    """Say whether it is how asyncio ends a task, on Ctrl-C too; its modules are not loaded for it."""
+    asyncio = sys.modules.get("asyncio.exceptions")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
+class ErrorInFlight:
+    """The exception that a call stands in: behind a ``finally``, or in a block that handles it.
+
+    What was being handled when the run was opened says nothing about the run: a program may start
+    over in the block that handles the first failure. It is known by a mark, for holding on to it
+    would keep the frames of the failure and all that they hold.
+
+    Args:
+        status_after: says how a run ends that an exception ended.
+    """
+
+    def __init__(self, status_after: Callable[[BaseException | None], Status]) -> None:
+        self._status_after = status_after
+        self._mark = object()
+        around = sys.exc_info()[1]
+        if around is not None:
+            with contextlib.suppress(AttributeError, TypeError):  # classes may forbid it
+                around.__expr_tracker_around__ = self._mark  # type: ignore[attr-defined]
+
+    def status(self) -> tuple[Status, str | None]:
+        """Return how a run ends now, and the name of the exception that says so.
+
+        An iterator that came to its end is no failure.
+        """
+        error = sys.exc_info()[1]
+        if getattr(error, "__expr_tracker_around__", None) is self._mark or isinstance(
+            error, (StopIteration, StopAsyncIteration)
+        ):
+            return "succeeded", None
+        status = self._status_after(error)
+        return status, None if status == "succeeded" else type(error).__name__
 
 
 def keep_interrupt_status() -> None:

@@ -1,15 +1,10 @@
-"""What a run makes when it is first asked for: its history, its artifacts, the class of its spans.
-
-No `functools.cached_property`: until Python 3.12 it has one lock for all instances, which a fork may
-copy while it is held.
-"""
+"""What a run makes when it is first asked for: its history and its artifacts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from expr_tracker.capture.redaction import redact
-from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,33 +12,8 @@ if TYPE_CHECKING:
     from expr_tracker.artifacts import ArtifactStore
     from expr_tracker.history import HistoryStore
     from expr_tracker.run.stream import OpenStream
-    from expr_tracker.spans import Span
 
-__all__ = ["Late", "artifacts_of", "history_of", "span_class"]
-
-Made = TypeVar("Made")
-
-
-class Late(Generic[Made]):
-    """One value and what makes it; the maker may load modules.
-
-    Attributes:
-        made: the value; ``None`` as long as nobody asked.
-    """
-
-    def __init__(self, make: Callable[[], Made]) -> None:
-        self._make = make
-        self.made: Made | None = None
-
-    def get(self) -> Made:
-        """Return the value; the first caller makes it."""
-        made = self.made
-        if made is None:
-            with loading:
-                made = self.made  # another thread may have made it meanwhile
-                if made is None:
-                    made = self.made = self._make()
-        return made
+__all__ = ["artifacts_of", "history_of"]
 
 
 def history_of(stream: OpenStream, flush: Callable[[bool], None]) -> HistoryStore:
@@ -70,13 +40,3 @@ def artifacts_of(stream: OpenStream) -> ArtifactStore:
         clock=stream.clock,
         redact=redact,
     )
-
-
-def _load_spans() -> type[Span]:
-    from expr_tracker.spans import Span  # noqa: PLC0415 - only who times pays
-
-    return Span
-
-
-#: The class `Span`, whose room is loaded by the first span.
-span_class = Late(_load_spans)

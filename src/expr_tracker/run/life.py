@@ -6,7 +6,8 @@ signal handler and a fork find it either before or behind a change.
 
 from __future__ import annotations
 
-from expr_tracker.errors import ForkedObjectError, RunFinishedError
+from expr_tracker.errors import RunFinishedError
+from expr_tracker.record.refusals import raise_forked
 
 __all__ = ["Life"]
 
@@ -35,10 +36,7 @@ class Life:
             ForkedObjectError: this process is a forked child.
         """
         if self.is_forked:
-            raise ForkedObjectError(
-                "This run belongs to the parent process. Call et.init() in the child, with a "
-                "stream of its own."
-            )
+            raise_forked()
 
     def check_open(self, call: str) -> None:
         """Refuse ``call`` on a run that has ended.

@@ -23,13 +23,14 @@ from expr_tracker.record.recorder import Recorder
 from expr_tracker.row import RowEncoder
 from expr_tracker.run.life import Life
 from expr_tracker.run.place import Place, check_case
-from expr_tracker.run.stream import OpenStream, warn_of_value
-from expr_tracker.store.documents import write_once
-from expr_tracker.store.files import RunFiles, StreamKey, check_stream
+from expr_tracker.run.stream import OpenStream, drop_namesake, warn_of_value
+from expr_tracker.store.documents import damaged_of, mend, write_once
+from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.markers import REWOUND, begin_marker, end_marker
+from expr_tracker.store.names import check_stream, stream_label
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def open_stream(
     check_case(place.directory, key)
     files, stream_lock = _take_lock(place, key, notices)
     try:
-        identity = _identity(files, place)
+        identity = _identity(files, place, notices)
         is_older = _is_older(files.summary, files.metrics)
         lock = threading.RLock()
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
@@ -88,7 +89,9 @@ def open_stream(
         )
         with lock:
             attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
-        encoder = RowEncoder(partial(warn_of_value, notices), files.media)
+        encoder = RowEncoder(
+            partial(warn_of_value, notices), files.media, drop=partial(drop_namesake, notices)
+        )
         stream = OpenStream(
             place=place,
             rank=rank,
@@ -153,15 +156,28 @@ def open_beside(stream: OpenStream, name: str) -> OpenStream:
     return second
 
 
-def _identity(files: RunFiles, place: Place) -> Row:
-    """Return what ``run.json`` holds; the first process of a run writes it."""
+def _identity(files: RunFiles, place: Place, notices: Notices) -> Row:
+    """Return what ``run.json`` holds; the first process of a run writes it.
+
+    One that holds nothing that can be read (a power cut leaves it empty) is replaced: the run would
+    be another one to every process that opens it.
+    """
     born = {
         "id": str(uuid.uuid4()),
         "created": time.time(),
         "project": place.project,
         "name": place.name,
     }
-    return write_once(files.identity, born)
+    identity = write_once(files.identity, born)
+    if identity is None:
+        identity = mend(files.identity, born)
+        notices.count("degraded", "damaged run.json files", subject="other")
+        notices.say(
+            f"{files.identity} was no JSON object: the run has a new id, {identity.get('id')}, and "
+            "what follows runs by their ids takes it for another one. What stood there, if anything, "
+            f"is in {damaged_of(files.identity).name}."
+        )
+    return identity
 
 
 def _was_killed(writer: LineWriter) -> bool:
@@ -195,8 +211,7 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
         except StreamInUseError:
             if if_in_use == "refuse" or number > _SIBLINGS_MAX:
                 raise
-            stem = wanted.stream if wanted.stream is not None else "default"
-            key = StreamKey(f"{stem}-{number}", key.rank)
+            key = StreamKey(f"{stream_label(wanted.stream)}-{number}", key.rank)
             continue
         if key is not wanted:
             notices.say(

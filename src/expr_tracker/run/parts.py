@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expr_tracker.loading import Late
 from expr_tracker.run.companions import Companions
 from expr_tracker.run.documents import Documents
-from expr_tracker.run.late import Late, artifacts_of, history_of
+from expr_tracker.run.late import artifacts_of, history_of
 from expr_tracker.run.latest import LastValues
 from expr_tracker.run.target import RunSpans
 from expr_tracker.summary.mapping import Summary

@@ -1,4 +1,8 @@
-"""Which directory a run lives in."""
+"""Which directory a run lives in.
+
+A relative path is relative to where the process stood at ``init``, and to nothing later: what a `Place`
+holds is absolute, so that a program that changes its directory goes on writing into one run.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import NameRefusedError, OptionError
 from expr_tracker.options import root_from_environment
-from expr_tracker.store.files import StreamKey, check_name, stream_keys
+from expr_tracker.store.files import StreamKey, stream_keys
+from expr_tracker.store.names import check_name
 
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
 
-__all__ = ["Place", "check_case", "resolve_place"]
+__all__ = ["Place", "check_case", "resolve_place", "seen_from_here"]
 
 _DEFAULT_ROOT: Final = Path("runs")
 _OLD_ROOT: Final = Path("tracker", "jsonl")
@@ -27,9 +32,9 @@ class Place:
     """A run's directory and its neighbours."""
 
     directory: Path
-    """The run directory."""
+    """The run directory, absolute."""
     artifacts: Path
-    """The project's artifact store."""
+    """The project's artifact store, absolute."""
     project: str
     name: str
 
@@ -47,15 +52,18 @@ def resolve_place(
     Raises:
         OptionError: both ``root`` and ``run_dir`` are given, or ``run_dir`` has no name.
         NameRefusedError: project or name cannot be a folder's name.
+        OSError: the path is relative and the working directory is gone.
     """
     check_name("project", project)
+    if name is not None:
+        check_name("run", name)
     if root is not None and run_dir is not None:
         raise OptionError(
             f"dir={os.fspath(root)!r} and run_dir={os.fspath(run_dir)!r}: give one of them. dir is "
             "the root of all runs, run_dir the directory of this one."
         )
     if run_dir is not None:
-        directory = Path(run_dir)
+        directory = Path(run_dir).absolute()
         # "." and ".." have a name only where they lead to.
         label = name if name is not None else directory.resolve().name
         if not label:
@@ -64,11 +72,17 @@ def resolve_place(
                 "Pass a folder below it."
             )
         return Place(directory, directory / "artifacts", project, label)
-    if name is not None:
-        check_name("run", name)
-    base = _root(root, notices) / project
+    base = _root(root, notices).absolute() / project
     label = name if name is not None else _new_name(notices)
     return Place(base / label, base / "artifacts", project, label)
+
+
+def seen_from_here(directory: Path) -> Path:
+    """Return how a message names ``directory``: short where it lies below the working directory."""
+    try:
+        return directory.relative_to(Path.cwd())
+    except (OSError, ValueError):
+        return directory
 
 
 def _root(root: str | os.PathLike[str] | None, notices: Notices) -> Path:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.notices import counted
+from expr_tracker.run.place import seen_from_here
+
 if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.run.parts import RunParts
@@ -31,6 +34,7 @@ def info(parts: RunParts) -> Row:
         **parts.spans.counts(),
         "dropped_records": notices.total("rows", "dropped", "refused"),
         "dropped_spans": notices.total("spans", "dropped", "refused"),
+        # For programs of the baseline; `expr_tracker.info` says what they mean where no row is cached.
         "cached_rows": 0,
         "cached_bytes": 0,
         "cache_limit_bytes": stream.options.cache_bytes or 0,
@@ -69,23 +73,44 @@ def loss_of(parts: RunParts) -> dict[str, dict[str, int]]:
     }
 
 
-def finish_report(parts: RunParts, *, is_quiet: bool) -> None:
-    """Log one line: what was stored and what was not; a warning if anything was lost."""
+def finish_report(parts: RunParts, *, is_quiet: bool, error: str | None = None) -> None:
+    """Log one line: what was stored, what was not, and what only in another form.
+
+    It is a warning if there is any of the latter two.
+
+    Args:
+        parts: what the run is made of.
+        is_quiet: leave the line out unless something was lost.
+        error: the exception that alone says how the run ended; a warning too, for the program did
+            not say it.
+    """
     stream = parts.stream
     loss: dict[str, Any] = loss_of(parts)
     refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
     rescued = ", ".join(f"{number} ({file})" for file, number in loss["rescued"].items())
+    degraded = sum(loss["degraded"].values())
     is_lost = bool(refused or dropped or rescued)
     if not is_quiet or is_lost:
         why = _biggest([*loss["refused"].items(), *loss["dropped"].items()])
+        otherwise = f", degraded {degraded} ({_biggest([*loss['degraded'].items()])})"
+        rows, pending = stream.writer.index.rows, stream.writer.pending_bytes
         text = (
-            f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): stored "
-            f"{stream.writer.index.rows} rows; refused {refused}, dropped {dropped}"
-            f"{f' ({why})' if why else ''}{f', rescued {rescued}' if rescued else ''}, pending "
-            f"{stream.writer.pending_bytes} bytes. {stream.files.directory}"
+            f"{stream.place.project}/{stream.place.name} ({stream.files.key.label}): "
+            f"{_ending(stream.life.status, error)}stored "
+            f"{counted(rows, 'row')}; refused {refused}, dropped {dropped}"
+            f"{f' ({why})' if why else ''}{otherwise if degraded else ''}"
+            f"{f', rescued {rescued}' if rescued else ''}, pending {counted(pending, 'byte')}. "
+            f"{seen_from_here(stream.files.directory)}"
         )
-        stream.notices.say(text, level=logging.WARNING if is_lost else logging.INFO)
+        is_warning = bool(is_lost or degraded or error)
+        stream.notices.say(text, level=logging.WARNING if is_warning else logging.INFO)
     stream.notices.emit()
+
+
+def _ending(status: str | None, error: str | None) -> str:
+    if error is None:
+        return ""
+    return f"{status}, by the {error} in flight (finish(exit_code=0) says otherwise); "
 
 
 def _biggest(counts: list[tuple[str, int]]) -> str:
@@ -93,5 +118,7 @@ def _biggest(counts: list[tuple[str, int]]) -> str:
     left = len(counts) - _KINDS_SHOWN
     if left > 0:
         counts = sorted(counts, key=lambda count: -count[1])[:_KINDS_SHOWN]
-    words = [f"{number} {kind}" for kind, number in counts]
-    return ", ".join([*words, f"and {left} more kinds in info()['loss']"] if left > 0 else words)
+    words = [f"{kind}: {number}" for kind, number in counts]
+    if left > 0:
+        words.append(f"and {counted(left, 'more kind')} in info()['loss']")
+    return ", ".join(words)

@@ -16,12 +16,13 @@ from expr_tracker.errors import OptionError
 from expr_tracker.record.keeper import Keeper
 from expr_tracker.row import Row, step_from
 from expr_tracker.run.closing import Closing, give_up
-from expr_tracker.run.late import span_class
 from expr_tracker.run.opening import mark_rewind, open_stream
 from expr_tracker.run.parts import RunParts
+from expr_tracker.run.place import seen_from_here
 from expr_tracker.run.report import info
 from expr_tracker.run.stream import warn_of_value
 from expr_tracker.run.upkeep import Upkeep
+from expr_tracker.spans import span_class
 
 if TYPE_CHECKING:
     import os
@@ -117,7 +118,8 @@ class Run:
         attempt = stream.life.attempt
         where = f": attempt {attempt}, next step {stream.recorder.step}" if attempt > 1 else ""
         stream.notices.say(
-            f"{self.project}/{self.name} ({stream.files.key.label}) is logged to {self.dir}{where}.",
+            f"{self.project}/{self.name} ({stream.files.key.label}) is logged to "
+            f"{seen_from_here(stream.files.directory)}{where}.",
             level=logging.INFO,
         )
         stream.notices.emit()
@@ -162,7 +164,7 @@ class Run:
 
     @property
     def dir(self) -> str:
-        """The run directory."""
+        """The run directory, as an absolute path."""
         return str(self._stream.files.directory)
 
     @property
@@ -331,6 +333,7 @@ class Run:
     @property
     def history(self) -> HistoryStore:
         """The rows of this stream, live."""
+        self._life.guard()
         return self._parts.history.get()
 
     @property
@@ -341,6 +344,7 @@ class Run:
     @property
     def artifacts(self) -> ArtifactStore:
         """The project's artifacts."""
+        self._life.guard()
         return self._parts.artifacts.get()
 
     # -- the end -------------------------------------------------------------------------------------
@@ -351,7 +355,8 @@ class Run:
         A second call does nothing; callers on other threads wait for the first.
 
         Args:
-            exit_code: anything but 0 and ``None`` marks the attempt as failed.
+            exit_code: 0 is success, anything else a failure. Left out, the exception decides that
+                the call stands in, in a ``finally`` or ``except`` block; without one it is success.
             quiet: ``True`` leaves out the closing line unless something was lost.
 
         Raises:
@@ -360,9 +365,11 @@ class Run:
         """
         if exit_code is not None and not isinstance(exit_code, int):
             raise OptionError(f"exit_code={exit_code!r}: expected a whole number or None.")
-        self._closing.finish("failed" if exit_code else "succeeded", is_quiet=bool(quiet))
+        status = None if exit_code is None else "failed" if exit_code else "succeeded"
+        self._closing.finish(status, is_quiet=bool(quiet))
 
     def __enter__(self) -> Self:
+        self._life.guard()
         return self
 
     def __exit__(
@@ -371,12 +378,7 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self.finish(0)
-        elif issubclass(kind, SystemExit):
-            self.finish(1 if getattr(error, "code", 1) else 0)
-        else:
-            self._closing.finish("cancelled" if issubclass(kind, KeyboardInterrupt) else "failed")
+        self._closing.finish_after(error)
 
     def __repr__(self) -> str:
         # A log handler may show a run whose opening failed, before it had a stream.

@@ -10,7 +10,7 @@ from expr_tracker.capture.configuration import config_from
 from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import OptionError
 from expr_tracker.notices import Notices
-from expr_tracker.options import backends_from_environment, make_options
+from expr_tracker.options import Options, backends_from_environment, make_options
 from expr_tracker.row import RowEncoder
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
@@ -52,7 +52,7 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     checked = make_options({**_options_of_jsonl(backend_kwargs), **options})
     about = {**about, "tags": _tag_list(about.get("tags"))}
     place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)
-    _say_what_is_not_there(backends, alerts, notices)
+    _say_what_is_not_there(backends, alerts, options=checked, notices=notices)
     _say_if_unknown(resume, notices)
 
     def warn(key: str, text: str) -> None:
@@ -109,7 +109,9 @@ def _without_secrets(value: Any) -> Any:
     return [redact(item) for item in value] if isinstance(value, list) else redact(value)
 
 
-def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Notices) -> None:
+def _say_what_is_not_there(
+    backends: Any, alerts: tuple[Any, Any], *, options: Options, notices: Notices
+) -> None:
     """Warn of mirrors and rules that were asked for: this version writes the local log only."""
     wanted = backends_from_environment() if backends is None else backends
     listed: Iterable[Any] = (
@@ -122,9 +124,19 @@ def _say_what_is_not_there(backends: Any, alerts: tuple[Any, Any], notices: Noti
             f"backends {', '.join(missing)}: this version has no backends; the run is logged to its "
             "directory only."
         )
+    elif options.backend_on_rank != 0:
+        notices.say(
+            f"backend_on_rank={options.backend_on_rank}: this version has no backends; the run is "
+            "logged to its directory only."
+        )
     if any(alerts):
         notices.say(
             "alert rules: this version does not evaluate them; the run is logged all the same."
+        )
+    elif options.alert_on_rank != 0:
+        notices.say(
+            f"alert_on_rank={options.alert_on_rank}: this version does not evaluate alert rules; the "
+            "run is logged all the same."
         )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from expr_tracker.store.lock import StreamLock
     from expr_tracker.store.writer import LineWriter
 
-__all__ = ["OpenStream", "warn_of_value"]
+__all__ = ["OpenStream", "drop_namesake", "warn_of_value"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,4 +94,10 @@ class OpenStream:
 def warn_of_value(notices: Notices, key: str, text: str) -> None:
     """Count a value that is not stored as it is, and say once a key what became of it."""
     notices.count("degraded", f"values of {key}")
-    notices.once(("value", key), f"{key!r} is {text}")
+    notices.once(("value", key), f"{key!r}: {text}")
+
+
+def drop_namesake(notices: Notices, key: str, text: str) -> None:
+    """Count a value whose key has the text of another one, and say once a key that it is lost."""
+    notices.count("dropped", f"values of {key}, of two keys with one text", subject="values")
+    notices.once(("namesake", key), f"{key!r} is {text}. Give them names that differ as text.")

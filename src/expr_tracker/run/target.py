@@ -25,6 +25,7 @@ class RunSpans:
     """Takes finished spans for one run.
 
     Attributes:
+        clock: the clock of the run's rows.
         records: whether a line is wanted for every span.
         print_fn: the run's default for printing spans.
         plugins: the run's default plugins.
@@ -43,7 +44,7 @@ class RunSpans:
         self._path = path
         self._options = options
         self._recorder = recorder
-        self._clock = clock
+        self.clock = clock
         self._notices = notices
         self._lock = threading.RLock()
         self._writer: LineWriter | None = None
@@ -73,7 +74,7 @@ class RunSpans:
                 self._path,
                 self._options,
                 lock=self._lock,
-                clock=self._clock,
+                clock=self.clock,
                 notices=self._notices,
                 subject="spans",
             )
@@ -93,8 +94,8 @@ class RunSpans:
 
     def close(self, timeout_seconds: float | None = None) -> None:
         """Count spans that were begun and thrown away, write what waits and close the file."""
-        if "expr_tracker.spans" in sys.modules:
-            sys.modules["expr_tracker.spans"].settle_collected(self)
+        if "expr_tracker.spans.stack" in sys.modules:  # else nobody has begun a span
+            sys.modules["expr_tracker.spans.stack"].settle_collected(self)
         if self._writer is not None:
             self._writer.close({}, timeout_seconds)
 

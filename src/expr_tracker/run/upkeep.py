@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.store.documents import write_once
+from expr_tracker.store.documents import mend, write_once
 from expr_tracker.store.journal import write_journal
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class Upkeep:
         state = stream.stream_lock.keep_place(label)
         if state == "remade":
             # Whoever removed the lock removed the directory: what is written once goes with it.
-            write_once(stream.files.identity, stream.identity)
+            if write_once(stream.files.identity, stream.identity) is None:
+                mend(stream.files.identity, stream.identity)
             parts.documents.write()
         elif state == "taken":
             stream.notices.count("degraded", "streams with a second writer")

@@ -1,14 +1,40 @@
 """Spans: how long the parts of a step take, and the timeline that they form.
 
 `span` measures one part and hands it to the open run; `stack` knows which spans are open around the
-caller, `recording` takes a finished one to the run, and `target` says what it asks of it; `hooks` call the plugins that
-measure more than time: `cpu_time`, `gpu_stats`, `torch_memory`; `printing` makes the lines for
-``print_fn``; `decorate` wraps functions. Reading back: `records` reads span files, `lanes` arranges overlapping spans,
-`trace` writes Chrome Trace JSON, `timeline` sums up where the time went.
+caller, `own_clock` is the clock of spans without a run, `recording` takes a finished one to the run,
+and `target` says what it asks of it; `hooks` call the plugins that measure more than time: `cpu_time`,
+`gpu_stats`, `torch_memory`; `printing` makes the lines for ``print_fn``; `decorate` wraps functions.
+Reading back: `records` reads span files, `lanes` arranges overlapping spans, `trace` writes Chrome
+Trace JSON, `timeline` sums up where the time went.
+
+This package is imported by ``import expr_tracker``, so what it holds is loaded when it is first used.
 """
 
 from __future__ import annotations
 
-from expr_tracker.spans.span import Span, SpanTarget, settle_collected
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Span", "SpanTarget", "settle_collected"]
+from expr_tracker.loading import Late
+
+if TYPE_CHECKING:
+    from expr_tracker.spans.span import Span
+
+__all__ = ["Span", "span_class"]
+
+
+def _load_span() -> type[Span]:
+    from expr_tracker.spans.span import Span  # noqa: PLC0415 - only who times pays
+
+    return Span
+
+
+#: The class `Span`, loaded by the first span. Look at ``made`` first: that is no call.
+span_class = Late(_load_span)
+
+# Not for type checkers: to them every misspelled name would be `Any`.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name != "Span":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return span_class.get()

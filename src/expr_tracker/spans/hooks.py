@@ -10,17 +10,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from expr_tracker.errors import ForkedObjectError
+from expr_tracker.row import key_text
 from expr_tracker.spans import stack
 from expr_tracker.spans.stack import warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from expr_tracker.record.open_row import Join
     from expr_tracker.row import Row
     from expr_tracker.spans.span import Span
 
-__all__ = ["OwnedByProcess", "SpanPlugin", "end_plugins", "start_plugins"]
+__all__ = ["JOINS", "OwnedByProcess", "SpanPlugin", "end_plugins", "start_plugins"]
 
+#: How a metric of a plugin joins the value before, where a path ends several times within a row.
+#: What stands in no line here is added up.
+JOINS: Final[Mapping[str, Join]] = {
+    "cpu_percent": "average",
+    "gpu_percent": "average",
+    "gpu_mem_peak_mb": "peak",
+    "gpu_mem_used_mb": "peak",
+}
 #: The metrics that a span makes itself.
 _RESERVED: Final = frozenset({"time_ms", "count"})
 _MESSAGE_CHARACTERS_MAX: Final = 200
@@ -80,7 +90,7 @@ def end_plugins(plugins: Sequence[Any], span: Span) -> Row:
         try:
             measured = end(span)
             if measured is not None:
-                metrics.update((str(name), value) for name, value in measured.items())
+                metrics.update((key_text(name), value) for name, value in measured.items())
         except Exception as error:  # noqa: BLE001 - the user's plugin may raise anything
             _report(plugin, "end", error)
     for name in _RESERVED & metrics.keys():

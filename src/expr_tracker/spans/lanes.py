@@ -1,9 +1,9 @@
 """Lanes: overlapping spans of one track, arranged so that each lane is a valid stack.
 
 A viewer draws a lane as nested boxes, so on a lane two spans either nest or do not overlap. A span
-goes under the span that it ran in: one that covers it and is exactly one level less deep, best one
-whose path begins its own. Spans that merely overlap (two tasks, two threads) get lanes of their
-own. Spans without a depth nest by time alone.
+goes under the span that it ran in: one that covers it and is exactly one level less deep, preferably
+one whose path its own path begins with. Spans that merely overlap (two tasks, two threads) get lanes
+of their own. Spans without a depth nest by time alone.
 
 Times of a file are rounded to about 0.24 us (a float of epoch seconds), so a child may seem to end
 after its parent by less than a microsecond. Such edges are clipped: viewers drop boxes that overlap.

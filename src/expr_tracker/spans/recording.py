@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.row import key_text
+from expr_tracker.spans.hooks import JOINS
 from expr_tracker.spans.stack import warn_once
 from expr_tracker.store.lines import encode_finite, encode_line
 
@@ -37,7 +39,7 @@ def record(target: SpanTarget, span: Span, start: float) -> bool:
     if metrics:
         metrics, is_plain = _encoded(target, metrics)
         span.metrics = metrics
-    step = target.finished(path, duration_ms, metrics)
+    step = target.finished(path, duration_ms, metrics, joins=JOINS)
     if step is None:
         return False
     if not target.records:
@@ -87,7 +89,7 @@ def _encoded(target: SpanTarget, values: Row) -> tuple[Row, bool]:
             or (kind is int and not -_INT_MAX <= value <= _INT_MAX)
             or type(key) is not str
         ):
-            return {str(k): target.encode(str(k), v) for k, v in values.items()}, False
+            return {key_text(k): target.encode(key_text(k), v) for k, v in values.items()}, False
     return values, True
 
 

@@ -6,33 +6,36 @@ counted; what is left is known to be whole, so `lanes`, `trace` and `timeline` c
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.errors import QueryError
+from expr_tracker.ranges import StepRange, Steps, TimeRange, Times, steps_from, times_from
 from expr_tracker.store.producers import Kind, StreamChoice, producers_of
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.store.sidecar import warn_of_lost_parts
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
     from pathlib import Path
 
     from expr_tracker.row import Row
     from expr_tracker.store.files import StreamKey
 
-__all__ = ["Selection", "SpanRecord", "SpanSource", "StreamChoice", "sources_of"]
+__all__ = [
+    "Selection",
+    "SpanRecord",
+    "SpanSource",
+    "StepRange",
+    "StreamChoice",
+    "sources_of",
+]
 
 #: The year 2223 in epoch seconds: nanoseconds still fit 64 bits, later is no clock but damage.
 _START_SECONDS_MAX: Final = 8e9
 #: 31 years, so start and duration together fit 64 bits too.
 _DURATION_MS_MAX: Final = 1e12
 _NS_PER_SECOND: Final = 1_000_000_000
-
-Range = tuple[float | None, float | None] | None
-StepRange = tuple[int | None, int | None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +100,23 @@ class SpanSource:
 class Selection:
     """Which spans are asked for: half-open ranges, and both must match."""
 
-    step_range: StepRange = None
-    time_range: Range = None
+    steps: Steps = (None, None)
+    times: Times = (None, None)
 
-    def __post_init__(self) -> None:
-        check_range("step_range", self.step_range)
-        check_range("time_range", self.time_range)
+    @classmethod
+    def asked(cls, step_range: StepRange, time_range: TimeRange) -> Selection:
+        """Return the selection that the two ranges of a caller mean.
+
+        Raises:
+            QuestionTypeError: one of them is no range.
+        """
+        return cls(steps_from(step_range), times_from(time_range))
 
     def has(self, record: SpanRecord) -> bool:
         """Say whether a span is of the steps, and overlaps the times."""
         if not self.has_step(record.step):
             return False
-        low, high = self.time_range or (None, None)
+        low, high = self.times
         if low is None and high is None:
             return True
         # A span of no length covers no time.
@@ -121,33 +129,15 @@ class Selection:
 
     def has_step(self, step: int | None) -> bool:
         """Say whether a step is in the range; no step is in none but the open one."""
-        low, high = self.step_range or (None, None)
+        low, high = self.steps
         if low is None and high is None:
             return True
         return step is not None and (low is None or step >= low) and (high is None or step < high)
 
     def has_moment(self, seconds: float) -> bool:
         """Say whether a moment (epoch seconds) is in the time range."""
-        low, high = self.time_range or (None, None)
+        low, high = self.times
         return (low is None or seconds >= low) and (high is None or seconds < high)
-
-
-def check_range(name: str, bounds: Any) -> None:
-    """Refuse what is no pair of finite numbers or ``None``.
-
-    Raises:
-        QueryError: it is not.
-    """
-    if bounds is None:
-        return
-    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
-        raise QueryError(
-            f"{name}={bounds!r}: expected (start, stop), either of them None for open."
-        )
-    for bound in bounds:
-        is_number = isinstance(bound, (int, float)) and not isinstance(bound, bool)
-        if bound is not None and not (is_number and math.isfinite(bound)):
-            raise QueryError(f"{name}={bounds!r}: {bound!r} is no finite number, and not None.")
 
 
 def record_from(row: Row) -> SpanRecord | None:

@@ -15,32 +15,37 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from threading import get_ident
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
+from expr_tracker.row import key_text
 from expr_tracker.spans import printing, stack
 from expr_tracker.spans.decorate import decorated
-from expr_tracker.spans.epoch import epoch
 from expr_tracker.spans.hooks import end_plugins, start_plugins
+from expr_tracker.spans.own_clock import own_clock
 from expr_tracker.spans.recording import record
 from expr_tracker.spans.stack import (
     DEPTH_MAX,
     OVERFLOW_PATH,
     PATH_CHARACTERS_MAX,
     Entry,
+    report_lost,
+    settled,
     warn_once,
 )
-from expr_tracker.spans.target import SpanTarget
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from expr_tracker.clock import Clock
     from expr_tracker.row import Row
+    from expr_tracker.spans.target import SpanTarget
 
-__all__ = ["Span", "SpanTarget", "settle_collected"]
+__all__ = ["Span"]
 
 _SEQUENCES: Final = (tuple, list)
+#: No clock shows it: a monotonic one may begin at 0, and never goes below.
+_NOT_BEGUN: Final = -1
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -66,9 +71,10 @@ class Span:
     __slots__ = (
         "__weakref__",
         "_begun_by_hand",
+        "_clock",
         "_entry",
         "_generation",
-        "_offset_ns",
+        "_offset",
         "_own_plugins",
         "_own_print_fn",
         "_plugins",
@@ -89,6 +95,7 @@ class Span:
         "track",
     )
 
+    _clock: Clock
     _entry: Entry | None
     _repeats: list[Span] | None
     _print_fn: Callable[[str], object] | None
@@ -105,7 +112,7 @@ class Span:
     ) -> None:
         self.is_open = False
         if type(name) is not str or not name or name[0] == "/" or name[-1] == "/":
-            name = str(name).strip("/") or "span"
+            name = key_text(name).strip("/") or "span"
         self.name = self.path = name
         self.attributes = attributes
         self._own_print_fn = print_fn
@@ -116,8 +123,8 @@ class Span:
         self._generation = stack.generation
         self._repeats = None
         self._begun_by_hand = False
-        self._started_ns = 0
-        self._offset_ns = 0
+        self._started_ns = _NOT_BEGUN
+        self._offset = 0.0
         self.duration_ms = 0.0
         self.error = None
         self.metrics: Row = {}
@@ -131,7 +138,8 @@ class Span:
     @property
     def started_at(self) -> float:
         """When it began, in Unix seconds; 0.0 before."""
-        return (self._offset_ns + self._started_ns) / 1e9 if self._started_ns else 0.0
+        begun = self._started_ns != _NOT_BEGUN
+        return self._offset + self._started_ns / 1e9 if begun else 0.0
 
     def set(self, /, **attributes: Any) -> Span:
         """Add attributes and return the span.
@@ -169,7 +177,7 @@ class Span:
             self.is_open = False
             if error is not None:
                 self.error = _error_name(error)
-            self._finish(perf_counter_ns())
+            self._finish(self._clock.monotonic_ns())
         return self.duration_ms
 
     # One method, however long: a call more costs a thirtieth of the whole span.
@@ -179,9 +187,10 @@ class Span:
         if self.is_open:
             return self._enter_again()
         self.is_open = True
-        if self._started_ns:
+        if self._started_ns != _NOT_BEGUN:
             self.duration_ms, self.error, self.metrics = 0.0, None, {}
         target = self._target_at_start = self._target()
+        clock = self._clock = own_clock if target is None else target.clock
         print_fn, plugins = self._own_print_fn, self._own_plugins
         open_spans = stack.open_spans
         below = open_spans.get()
@@ -190,7 +199,7 @@ class Span:
             reference = below[0]
             parent = reference() if reference is not None else None
             if parent is None or not parent.is_open:
-                below, parent = _settled(below, target)
+                below, parent = settled(below, target)
         if below is None or parent is None:
             self.path, self.depth, self.track, self._print_level = self.name, 0, get_ident(), 0
         else:
@@ -208,10 +217,10 @@ class Span:
         self._plugins = plugins or ()
         if plugins or print_fn:
             self._announce()
-        now = self._started_ns = perf_counter_ns()
-        if now > epoch.due_ns:
-            epoch.resync(now)
-        self._offset_ns = epoch.offset_ns
+        now = self._started_ns = clock.monotonic_ns()
+        if target is None and now > own_clock.due_ns:
+            own_clock.resync()
+        self._offset = clock.offset
         entry = self._entry = [ref(self), below, self.name]
         open_spans.set(entry)
         return self
@@ -228,7 +237,7 @@ class Span:
             self.is_open = False
             if kind is not None:
                 self.error = kind.__name__
-            self._finish(perf_counter_ns())
+            self._finish(self._clock.monotonic_ns())
 
     async def __aenter__(self) -> Span:  # noqa: PYI034 - a repeat returns a copy
         return self.__enter__()
@@ -295,7 +304,7 @@ class Span:
                 # A span further out has ended: only the open ones are in the path.
                 lost: list[str] = []
                 rebuilt, names = stack.remaining(below, lost)
-                _report_lost(lost, self._target_at_start)
+                report_lost(lost, self._target_at_start)
                 below = rebuilt or below
                 path = "/".join([*names, self.name])
                 self.depth = len(names)
@@ -306,7 +315,7 @@ class Span:
             # Too deep to walk each time; still let go of what ended right below.
             lost = []
             above = stack.skip_ended(below[1], lost)
-            _report_lost(lost, self._target_at_start)
+            report_lost(lost, self._target_at_start)
             if above is not below[1]:
                 below = [below[0], above, below[2]]
             self.depth = depth + 1
@@ -386,7 +395,9 @@ class Span:
     def _record(self, target: SpanTarget) -> bool:
         """Hand the finished span to a run; False if that one has finished too."""
         try:
-            return record(target, self, (self._offset_ns + self._started_ns) / 1e9)
+            if target is not self._target_at_start:  # begun before this run was opened
+                self._offset = target.clock.wall() - self._clock.monotonic_ns() / 1e9
+            return record(target, self, self._offset + self._started_ns / 1e9)
         except BaseException as error:
             target.count_dropped("spans")
             if not isinstance(error, Exception):
@@ -407,33 +418,3 @@ def _error_name(error: BaseException | type[BaseException] | str) -> str:
     if isinstance(error, str):
         return error
     return error.__name__ if isinstance(error, type) else type(error).__name__
-
-
-def settle_collected(target: SpanTarget | None = None) -> None:
-    """Take spans off the caller's stack that were thrown away while open; count them in a run.
-
-    Spans do this as they begin; whoever closes a run does it for those after which none began.
-    """
-    below = stack.open_spans.get()
-    if below is not None:
-        below, _ = _settled(below, target)
-        stack.open_spans.set(below)
-
-
-def _settled(below: Entry, target: SpanTarget | None) -> tuple[Entry | None, Span | None]:
-    lost: list[str] = []
-    found = stack.skip_ended(below, lost)
-    _report_lost(lost, target)
-    span = found[0]() if found is not None and found[0] is not None else None
-    return (found, span) if span is not None else (None, None)
-
-
-def _report_lost(names: list[str], target: SpanTarget | None) -> None:
-    for name in names:
-        if target is not None:
-            target.count_dropped("spans never ended")
-        warn_once(
-            "lost",
-            f"The span {name!r} began and was thrown away without an end: it is dropped. "
-            "Call .end(), or use it in a with statement.",
-        )

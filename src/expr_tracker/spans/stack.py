@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from expr_tracker.spans.span import Span
+    from expr_tracker.spans.target import SpanTarget
 
 __all__ = [
     "DEPTH_MAX",
@@ -32,8 +33,12 @@ __all__ = [
     "Entry",
     "after_fork_in_child",
     "entry_of",
+    "open_spans",
     "refuse_after_fork",
     "remaining",
+    "report_lost",
+    "settle_collected",
+    "settled",
     "skip_ended",
     "warn_once",
 ]
@@ -119,3 +124,35 @@ def _begin_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_child)
+
+
+def settle_collected(target: SpanTarget | None = None) -> None:
+    """Take spans off the caller's stack that were thrown away while open; count them in a run.
+
+    Spans do this as they begin; whoever closes a run does it for those after which none began.
+    """
+    below = open_spans.get()
+    if below is not None:
+        below, _ = settled(below, target)
+        open_spans.set(below)
+
+
+def settled(below: Entry, target: SpanTarget | None) -> tuple[Entry | None, Span | None]:
+    """Return the newest entry whose span is open, and the span; count those thrown away before it."""
+    lost: list[str] = []
+    found = skip_ended(below, lost)
+    report_lost(lost, target)
+    span = found[0]() if found is not None and found[0] is not None else None
+    return (found, span) if span is not None else (None, None)
+
+
+def report_lost(names: list[str], target: SpanTarget | None) -> None:
+    """Count spans that nobody ended in a run, and say so once."""
+    for name in names:
+        if target is not None:
+            target.count_dropped("spans never ended")
+        warn_once(
+            "lost",
+            f"The span {name!r} began and was thrown away without an end: it is dropped. "
+            "Call .end(), or use it in a with statement.",
+        )

@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from expr_tracker.clock import Clock
+    from expr_tracker.record.open_row import Join
     from expr_tracker.row import Row
 
 __all__ = ["SpanTarget"]
 
 
 class SpanTarget(Protocol):
-    """What an open run does with spans; the run's recorder is one."""
+    """What an open run does with spans; `expr_tracker.run.target.RunSpans` does it."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the run's rows, which its spans go by too."""
+        ...
 
     @property
     def records(self) -> bool:
@@ -30,8 +37,10 @@ class SpanTarget(Protocol):
         """The run's default plugins."""
         ...
 
-    def finished(self, path: str, duration_ms: float, metrics: Row) -> int | None:
-        """Join a finished span to the open row.
+    def finished(
+        self, path: str, duration_ms: float, metrics: Row, *, joins: Mapping[str, Join]
+    ) -> int | None:
+        """Join a finished span to the open row, each metric by its rule in ``joins``.
 
         Returns:
             The step that it is counted at; ``None`` once the run has finished.

@@ -6,11 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.spans.records import Range, Selection, StepRange, StreamChoice, sources_of
+from expr_tracker.notices import OTHERS
+from expr_tracker.spans.records import Selection, StreamChoice, sources_of
+from expr_tracker.store.names import DEFAULT_LABEL
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+
+    from expr_tracker.ranges import StepRange, TimeRange
+    from expr_tracker.spans.records import SpanRecord
 
 __all__ = ["PathTime", "StreamTime", "summarize"]
 
@@ -18,7 +22,7 @@ __all__ = ["PathTime", "StreamTime", "summarize"]
 _NUMBERED: Final = re.compile(r"(?P<prefix>.*?[A-Za-z])[-_]?\d+")
 #: Span paths may hold what users make up; beyond this many they are summed as one.
 _PATHS_MAX: Final = 10_000
-_OTHER_PATHS: Final = "(other)"
+_OTHER_PATHS: Final = OTHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class PathTime:
 
     path: str
     depth: int
-    """How many spans are around it: 0 is a root span."""
+    """How many spans are around it, at least: 0 is a root span."""
     seconds: float
     """Their durations, added up."""
     share: float
@@ -52,16 +56,42 @@ class StreamTime:
 
 
 class _Sum:
+    """The spans of one path."""
+
     __slots__ = ("count", "depth", "duration_ns", "longest_ns")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.count = self.duration_ns = self.longest_ns = 0
 
-    def add(self, duration_ns: int) -> None:
+    def add(self, duration_ns: int, depth: int) -> None:
         self.count += 1
         self.duration_ns += duration_ns
         self.longest_ns = max(self.longest_ns, duration_ns)
+        self.depth = min(self.depth, depth)
+
+
+class _StreamSum:
+    """The spans of one stream and rank, or of a group of them."""
+
+    __slots__ = ("paths", "root_ns")
+
+    def __init__(self) -> None:
+        self.paths: dict[str, _Sum] = {}
+        #: Beside the paths: spans of one path may be root spans and not, as ``eval/loss`` is both
+        #: the name of one span and the path of ``loss`` within ``eval``.
+        self.root_ns = 0
+
+    def add(self, record: SpanRecord) -> None:
+        depth = record.depth if record.depth is not None else record.path.count("/")
+        path = record.path
+        if path not in self.paths and len(self.paths) >= _PATHS_MAX:
+            path = _OTHER_PATHS
+        if path not in self.paths:
+            self.paths[path] = _Sum(depth)
+        self.paths[path].add(record.duration_ns, depth)
+        if depth == 0:
+            self.root_ns += record.duration_ns
 
 
 def summarize(
@@ -69,7 +99,7 @@ def summarize(
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
-    time_range: Range = None,
+    time_range: TimeRange = None,
     rank: int | None = None,
     group: bool = False,
 ) -> list[StreamTime]:
@@ -87,36 +117,27 @@ def summarize(
         RunNotFoundError: no such run, stream or rank.
         QueryError: a range that is none.
     """
-    selection = Selection(step_range, time_range)
-    sums: dict[str, dict[str, _Sum]] = {}
+    selection = Selection.asked(step_range, time_range)
+    sums: dict[str, _StreamSum] = {}
     members: dict[str, list[str]] = {}
     for source in sources_of(run, stream, rank=rank):
         label = _group_of(source.key.stream) if group else source.label
         members.setdefault(label, []).append(source.label)
-        paths = sums.setdefault(label, {})
+        total = sums.setdefault(label, _StreamSum())
         for record in source.records(selection):
-            depth = record.depth if record.depth is not None else record.path.count("/")
-            path = record.path
-            if path not in paths and len(paths) >= _PATHS_MAX:
-                path = _OTHER_PATHS
-            if path not in paths:
-                paths[path] = _Sum(depth)
-            paths[path].add(record.duration_ns)
-            if path is _OTHER_PATHS and depth == 0:
-                paths[path].depth = 0
-    return [_stream_time(label, members[label], paths.items()) for label, paths in sums.items()]
+            total.add(record)
+    return [_stream_time(label, members[label], total) for label, total in sums.items()]
 
 
 def _group_of(stream: str | None) -> str:
     if stream is None:
-        return "default"
+        return DEFAULT_LABEL
     match = _NUMBERED.fullmatch(stream)
     return match["prefix"] if match else stream
 
 
-def _stream_time(label: str, members: list[str], paths: Iterable[tuple[str, _Sum]]) -> StreamTime:
-    paths = list(paths)
-    root_ns = sum(total.duration_ns for _, total in paths if total.depth == 0)
+def _stream_time(label: str, members: list[str], stream: _StreamSum) -> StreamTime:
+    root_ns = stream.root_ns
     times = [
         PathTime(
             path=path,
@@ -127,7 +148,7 @@ def _stream_time(label: str, members: list[str], paths: Iterable[tuple[str, _Sum
             mean_ms=total.duration_ns / total.count / 1e6,
             max_ms=total.longest_ns / 1e6,
         )
-        for path, total in paths
+        for path, total in stream.paths.items()
     ]
     times.sort(key=lambda time: (-time.seconds, time.path))
     return StreamTime(label, tuple(members), root_ns / 1e9, tuple(times))

@@ -23,22 +23,22 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.errors import QueryError
 from expr_tracker.spans.lanes import Box, Lanes
 from expr_tracker.spans.records import (
-    Range,
     Selection,
     SpanRecord,
     SpanSource,
-    StepRange,
     StreamChoice,
     sources_of,
 )
-from expr_tracker.store.documents import replacing
-from expr_tracker.store.files import is_own_file
+from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.store.names import stream_label
+from expr_tracker.store.output import output_place, writing_to
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from expr_tracker.ranges import StepRange, TimeRange
     from expr_tracker.row import Row
 
 __all__ = ["build_trace", "write_trace"]
@@ -66,7 +66,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
-    time_range: Range = None,
+    time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     rank: int | None = None,
@@ -87,7 +87,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
         QueryError: a range that is none, or a metric that the run has not.
         OSError: the temporary database could not be written.
     """
-    selection = Selection(step_range, time_range)
+    selection = Selection.asked(step_range, time_range)
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
         return {"traceEvents": list(spool.events()), "displayTimeUnit": "ms"}
 
@@ -98,14 +98,15 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
     stream: StreamChoice = "*",
     *,
     step_range: StepRange = None,
-    time_range: Range = None,
+    time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     rank: int | None = None,
 ) -> int:
     """Write the trace of a run to ``output`` and return the number of spans.
 
-    The file is written beside ``output`` and renamed over it: on a failure the old one stays.
+    The file is written beside ``output`` and renamed over it: on a failure the old one stays. A link
+    stays too, and what it leads to is replaced; a device or FIFO is written into.
     Memory does not grow with the run. The arguments are those of `build_trace`.
 
     Raises:
@@ -114,14 +115,14 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
             would overwrite a file of a run.
         OSError: ``output`` or the temporary database could not be written.
     """
-    selection = Selection(step_range, time_range)
-    output = Path(output)
-    if is_own_file(output, Path(run)):
+    selection = Selection.asked(step_range, time_range)
+    target = output_place(Path(output))
+    if is_own_file(target, Path(run)):
         raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
-    if not output.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
-        with _naming(output), replacing(output) as beside, beside.open("wb") as file:
+        with writing_to(target) as beside, beside.open("wb") as file:
             separator = b'{"traceEvents": [\n'
             for event in spool.events():
                 file.write(separator)
@@ -129,18 +130,6 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
                 separator = b",\n"
             file.write(b'\n],\n"displayTimeUnit": "ms"}\n')
         return spool.span_count
-
-
-@contextlib.contextmanager
-def _naming(output: Path) -> Iterator[None]:
-    """Make an error of the system name the file that was asked for, not the one beside it."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None and Path(error.filename).parent == output.parent:
-            error.filename = str(output)
-            error.filename2 = None
-        raise
 
 
 @contextlib.contextmanager
@@ -231,7 +220,7 @@ class _Spool:
         for process, metric, moment, value in rows:
             yield {
                 "name": self.metrics[metric],
-                "cat": _category(self.sources[process]),
+                "cat": stream_label(self.sources[process].key.stream),
                 "ph": "C",
                 "pid": process,
                 "tid": 0,
@@ -344,7 +333,7 @@ def _event(record: SpanRecord, source: SpanSource) -> Row:
         arguments["step"] = record.step
     if record.error is not None:
         arguments["error"] = record.error
-    return {"name": record.path, "cat": _category(source), "args": arguments}
+    return {"name": record.path, "cat": stream_label(source.key.stream), "args": arguments}
 
 
 def _exportable(value: Any) -> Any:
@@ -367,10 +356,6 @@ def _counter_value(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _category(source: SpanSource) -> str:
-    return source.key.stream if source.key.stream is not None else "default"
 
 
 def _has_several_tracks(lanes: list[tuple[int, int]]) -> bool:

@@ -1,11 +1,15 @@
 """Disk: every file of a run directory, its names, its format, its writer and its readers.
 
-`files` names every file; `lines` is the format, `markers` are its lines about attempts. `writer`
-appends: `live_file` is the file it holds open, `place` opens, repairs and puts it back, `backlog`
-is what waits for it, `pace` decides when it buffers, `troubles` is what it says. `reader` reads
-whole lines and only those; `index` says where steps lie; `lock` keeps a second writer out of a
-stream, and `thread_locks` are those among threads. `journal` holds the open row; `live` is what the
-running process shows of a stream; `documents` are the small JSON files that are replaced whole.
+`names` says what may become a file's name, `files` names every file, and `producers` finds those
+that are meant; `bounds` is where a run's directory ends. `lines` is the format, `markers` are its
+lines about attempts. `writer` appends: `live_file` is the file it holds open, `place` opens, repairs
+and puts it back, `place_watch` sees when it is gone, `backlog` is what waits for it, `pace` decides
+when it buffers, `troubles` is what it says. `parts` are what rotation set aside, `part_notes` what a
+writer remembers of it. `reader` reads whole lines and only those; `index` says where steps lie, and
+`sidecar` keeps that beside the file; `lock` keeps a second writer out of a stream, and `thread_locks`
+are those among threads. `journal` holds the open row; `live` is what the running process shows of a
+stream; `documents` are the small JSON files that are replaced whole; `output` is where a file goes that a
+user asked for.
 
 Nothing above this room writes a line file or a document of a run by itself. The contents of
 ``media/`` and of the artifact store are written in the rooms of their names.

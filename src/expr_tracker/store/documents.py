@@ -10,7 +10,8 @@ import contextlib
 import json
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
 from expr_tracker.surrogates import storable
@@ -19,7 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["beside", "read_document", "replacing", "write_document", "write_once"]
+__all__ = [
+    "beside",
+    "damaged_of",
+    "mend",
+    "read_document",
+    "replacing",
+    "write_document",
+    "write_once",
+]
+
+#: How long a file that another process has just made may take to be filled, where it could not be
+#: linked into its place whole.
+_WRITING_SECONDS_MAX: Final = 1.0
+_POLL_SECONDS: Final = 0.01
 
 
 @contextlib.contextmanager
@@ -29,17 +43,30 @@ def replacing(path: Path) -> Iterator[Path]:
     Of several that do this at the same time each replaces the file, and the last one stays.
 
     Raises:
-        OSError: it could not be put in place. Then, and on an error within, what stood at ``path``
-            stays and nothing is left beside it.
+        OSError: it could not be put in place; it names ``path``, not the file beside it. Then, and on
+            an error within, what stood at ``path`` stays and nothing is left beside it.
     """
     temporary = beside(path)
     try:
-        yield temporary
-        temporary.replace(path)
+        with _named(path, temporary):
+            yield temporary
+            temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+@contextlib.contextmanager
+def _named(path: Path, temporary: Path) -> Iterator[None]:
+    """Make an error of the system name the file that was asked for, not the one beside it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename not in {temporary, str(temporary)}:
+            raise
+        # A new one: of two names the second cannot be taken back, "'/a/b' -> None".
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_document(path: Path, document: Row, *, indent: int | None = 2) -> None:
@@ -55,18 +82,23 @@ def write_document(path: Path, document: Row, *, indent: int | None = 2) -> None
         temporary.write_bytes(content)
 
 
-def write_once(path: Path, document: Row) -> Row:
+def write_once(path: Path, document: Row) -> Row | None:
     """Write ``document`` unless ``path`` exists; return what stands there in the end.
 
     Of processes that do this at the same time exactly one wins, and all return its document.
+
+    Returns:
+        The document; ``None`` where what stands there is none: `mend` is for that.
 
     Raises:
         OSError: neither written nor readable.
     """
     temporary = beside(path)
     content = _content(document, None)
+    seconds = 0.0
     try:
-        temporary.write_bytes(content)
+        with _named(path, temporary):
+            temporary.write_bytes(content)
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -77,17 +109,66 @@ def write_once(path: Path, document: Row) -> Row:
                 with path.open("xb") as file:
                     file.write(temporary.read_bytes())
             except FileExistsError:
-                pass
+                seconds = _WRITING_SECONDS_MAX
     finally:
-        temporary.unlink(missing_ok=True)
-    return read_document(path) or document
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+    return _when_written(path, document, seconds)
+
+
+def _when_written(path: Path, document: Row, seconds: float) -> Row | None:
+    """Return what stands at ``path`` once it is a document, for which ``seconds`` are waited."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            found = _decoded(path.read_bytes())
+        except FileNotFoundError:  # it was removed meanwhile
+            return document
+        if found is not None or time.monotonic() >= until:
+            return found
+        time.sleep(_POLL_SECONDS)
+
+
+def mend(path: Path, document: Row) -> Row:
+    """Put ``document`` in the place of a file that is none; return what stands there in the end.
+
+    Of processes that do this at the same time exactly one wins, and all return its document. What
+    stood there is kept in a file beside it (`damaged_of`), unless it was empty.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    agreed = path.with_name(f".{path.name}.mended")
+    chosen = write_once(agreed, document)
+    damaged = path.read_bytes()
+    # Whoever removes `agreed` has put it in place before: another process may be through with it.
+    found = _decoded(damaged)
+    if found is None:
+        found = document if chosen is None else chosen
+        if damaged:
+            damaged_of(path).write_bytes(damaged)
+        write_document(path, found, indent=None)
+    agreed.unlink(missing_ok=True)
+    return found
+
+
+def damaged_of(path: Path) -> Path:
+    """Return where `mend` keeps what stood at ``path``."""
+    return path.with_name(f"{path.name}.damaged")
 
 
 def read_document(path: Path) -> Row | None:
     """Return the document at ``path``; ``None`` where it is missing or not a JSON object."""
     try:
-        document: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return _decoded(path.read_bytes())
+    except OSError:
+        return None
+
+
+def _decoded(content: bytes) -> Row | None:
+    try:
+        document: Any = json.loads(content)
+    except (ValueError, RecursionError):
         return None
     return with_nonfinite(document) if isinstance(document, dict) else None
 

@@ -36,15 +36,19 @@ Bare ``NaN`` and ``Infinity`` tokens, which older programs wrote, are read as fl
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
 from expr_tracker.surrogates import storable
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = [
     "decode_line",
+    "encode_canonical_line",
     "encode_exact_line",
     "encode_finite",
     "encode_line",
@@ -57,6 +61,7 @@ _encoder = msgspec.json.Encoder()
 #: msgspec would write ``null`` for a NaN without a word, so everything else takes `encode_line`.
 encode_finite = _encoder.encode
 
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder(type=dict[str, Any]).decode
 
 
@@ -78,11 +83,26 @@ def encode_exact_line(row: Row) -> bytes:
     A name that is no UTF-8 is text with halves of surrogate pairs; each is JSON's own escape here,
     for the file has to be found again. Python reads it, strict parsers may stop at it.
     """
+    return _exact_line(row, encode_finite, is_sorted=False)
+
+
+def encode_canonical_line(row: Row) -> bytes:
+    """Return a row as the one line that equal rows have: exact, its keys sorted."""
+    return _exact_line(row, _encode_sorted, is_sorted=True)
+
+
+def _exact_line(row: Row, encode: Callable[[Any], bytes], *, is_sorted: bool) -> bytes:
     strict = without_nonfinite(row)
     try:
-        return encode_finite(strict) + b"\n"
+        return encode(strict) + b"\n"
     except (UnicodeEncodeError, RecursionError):
-        text = json.dumps(strict, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(
+            strict,
+            ensure_ascii=False,
+            allow_nan=False,
+            sort_keys=is_sorted,
+            separators=(",", ":"),
+        )
         # "backslashreplace" turns a half into exactly its JSON escape.
         return text.encode("utf-8", "backslashreplace") + b"\n"
 

@@ -1,5 +1,8 @@
 """When a writer buffers: by choice, by the buffering rules, or because the file system is slow.
 
+The latter two are one and the same, but that a slow file's rows are written in every round of the
+keeper as well: what may be lost is as little as the rules allow, and half a second at the most.
+
 The pace knows durations and counts, no file: the writer asks it and does what it says.
 """
 
@@ -21,6 +24,14 @@ _QUICK_SECONDS: Final = 3e-4
 _QUICK_BYTES: Final = 64 * 1024
 #: Writes that a median is taken over: more than half of so many in a row decide.
 _WRITES_WEIGHED: Final = 64
+#: While rows are few, 64 flushes take minutes: nothing but quick ones for so many seconds, and at
+#: least so many of them, end the buffering as well. A trouble of a tenth of a second must not cost
+#: more than a few seconds of durability.
+_CALM_SECONDS: Final = 2.0
+_CALM_FLUSHES: Final = 4
+#: On a file system that turns slow again and again each calm has to be twice as long, up to this;
+#: one that holds for as long begins anew. So neither callers nor the log hear of it all the time.
+_CALM_SECONDS_MAX: Final = 64.0
 
 
 class Pace:
@@ -42,6 +53,10 @@ class Pace:
         self._slow_writes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
         self._flushes = 0
         self._quick_flushes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
+        self._calm_needed = _CALM_SECONDS
+        self._calm_since: float | None = None
+        self._calm_flushes = 0
+        self._quick_again_at: float | None = None
 
     def must_write(self, now: float, count: int, *, is_first: bool, is_full: bool) -> bool:
         """Say whether the caller itself writes what waits, after its own row joined it.
@@ -54,8 +69,6 @@ class Pace:
         """
         if not self.buffers or is_full:
             return True
-        if self.is_slow:
-            return False
         options = self._options
         if options.buffer_size is not None and count >= options.buffer_size:
             return True
@@ -67,8 +80,12 @@ class Pace:
         limit = self._options.max_buffer_seconds
         return not self.buffers or self.is_slow or (limit is not None and waited_seconds >= limit)
 
-    def note_slow_append(self, ordinal: int) -> str | None:
+    def note_slow_append(self, ordinal: int, now: float) -> str | None:
         """Take in that append number ``ordinal`` was slow; turn buffering on if most are.
+
+        Args:
+            ordinal: counts the file's lines.
+            now: monotonic seconds.
 
         Returns:
             What is to be said of it, the first time.
@@ -79,31 +96,51 @@ class Pace:
             return None
         slow.clear()
         self.is_slow = self.buffers = True
+        self._calm_since = None
+        before = self._quick_again_at
+        is_again = before is not None and now - before < _CALM_SECONDS_MAX
+        longer = self._calm_needed * 2
+        self._calm_needed = min(longer, _CALM_SECONDS_MAX) if is_again else _CALM_SECONDS
         return (
             f"takes more than {SLOW_SECONDS * 1e3:g} ms (a slow file system, or threads that hold "
-            "the interpreter): rows are now buffered for up to "
-            f"{self._options.max_buffer_seconds} s. durability='process' keeps every row durable "
-            "at that price; durability='buffered' says it is meant."
+            "the interpreter): rows are now buffered, and a thread writes them twice a second. "
+            "durability='process' keeps every row durable at that price; durability='buffered' "
+            "says it is meant."
         )
 
-    def note_flush(self, seconds: float, size_bytes: int) -> bool:
+    def note_flush(self, seconds: float, size_bytes: int, now: float) -> bool:
         """Take in a flush; turn buffering off again, and say so, if most are quick.
 
         Args:
             seconds: how long it took.
             size_bytes: how much it wrote: many rows at once may take longer than one.
+            now: monotonic seconds, behind it.
         """
         if not self.is_slow:
             return False
         self._flushes += 1
         quick = self._quick_flushes
-        if seconds < _QUICK_SECONDS * max(1.0, size_bytes / _QUICK_BYTES):
+        is_quick = seconds < _QUICK_SECONDS * max(1.0, size_bytes / _QUICK_BYTES)
+        if is_quick:
             quick.append(self._flushes)
-        if not _is_most(quick):
+        if not _is_most(quick) and not self._is_calm(now, is_quick=is_quick):
             return False
         quick.clear()
+        self._quick_again_at = now
         self.is_slow = self.buffers = False
         return True
+
+    def _is_calm(self, now: float, *, is_quick: bool) -> bool:
+        """Say whether every flush has been quick for long enough."""
+        if not is_quick:
+            self._calm_since = None
+            return False
+        if self._calm_since is None:
+            self._calm_since = now
+            self._calm_flushes = 0
+        self._calm_flushes += 1
+        is_long = now - self._calm_since >= self._calm_needed
+        return is_long and self._calm_flushes >= _CALM_FLUSHES
 
 
 def _is_most(ordinals: deque[int]) -> bool:

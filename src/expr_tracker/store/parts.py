@@ -13,6 +13,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.notices import counted
 from expr_tracker.store.files import parts_of
 from expr_tracker.store.reader import part_paths
 
@@ -77,15 +78,15 @@ class LostPart:
         if part is not None and (part.rows or part.lines) is not None:
             return f"{self.name} is missing{_of(part, 'with it')}"
         if self.lost is not None:
-            return f"{self.name} is missing, {self.lost} bytes"
+            return f"{self.name} is missing, {counted(self.lost, 'byte')}"
         return f"{self.name} is missing, with an unknown number of rows"
 
 
 def _of(part: Part | None, verb: str) -> str:
     if part is None or (part.rows or part.lines) is None:
         return ""
-    lines = f"{part.lines} lines"
-    text = f"{part.rows} rows" if part.rows else lines
+    lines = counted(part.lines or 0, "line")
+    text = counted(part.rows, "row") if part.rows else lines
     if part.low is not None and part.high is not None and part.rows:
         text += f" of steps within {part.low} to {part.high}"
     return f", {verb} {text}"
@@ -103,7 +104,7 @@ def lost_parts_text(lost: Sequence[LostPart]) -> str:
     """Return what is gone, in one sentence's part; the first ten files by name."""
     shown = "; ".join(map(str, lost[:_NAMES_SHOWN]))
     more = len(lost) - _NAMES_SHOWN
-    return shown + (f"; and {more} more parts" if more > 0 else "")
+    return shown + (f"; and {counted(more, 'more part')}" if more > 0 else "")
 
 
 def part_name(number: int) -> str:

@@ -10,6 +10,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.notices import counted
 from expr_tracker.store.documents import beside
 from expr_tracker.store.files import parts_of, torn_of
 from expr_tracker.store.index import StreamIndex
@@ -158,7 +159,7 @@ def _repair_tail(path: Path, size: int, tail: bytes, *, notices: Notices) -> Non
         os.close(fd)
     where = f"kept in {torn_of(path).name}" if written else "zeros only"
     notices.say(
-        f"{path} ended in {len(tail)} bytes that are no whole row (an interrupted write): "
+        f"{path} ended in {counted(len(tail), 'byte')} without a whole row (an interrupted write): "
         f"they were cut off ({where}); every row before them is intact."
     )
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from expr_tracker.errors import QueryError, RunNotFoundError
-from expr_tracker.store.files import RunFiles, StreamKey, check_stream, parts_of, stream_keys
+from expr_tracker.store.files import RunFiles, StreamKey, parts_of, stream_keys
+from expr_tracker.store.names import check_stream, stream_label
 
 __all__ = [
     "Kind",
@@ -170,7 +171,7 @@ def _listed(available: list[StreamKey]) -> str:
 
 def _no_stream(path: Path, name: str | None, available: list[StreamKey], *, kind: Kind) -> str:
     known = [key.stream for key in available if key.stream is not None]
-    near = difflib.get_close_matches(name or "default", known, n=1)
+    near = difflib.get_close_matches(stream_label(name), known, n=1)
     hint = f" Did you mean stream={near[0]!r}?" if near else ""
     return f"{path} has no {_of_kind(kind, _shown(name))}.{hint} It has: {_listed(available)}."
 

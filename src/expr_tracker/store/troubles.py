@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expr_tracker.notices import counted
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.markers import is_marker
 from expr_tracker.store.place import rescue
@@ -68,7 +69,7 @@ class Troubles:
         rows = len(lines)
         if self._subject == "rows":
             rows -= sum(is_marker(decode_line(line) or {}) for line in lines)
-        what = f"{rows} rows" if rows else f"{len(lines)} lines without metrics"
+        what = counted(rows, "row") if rows else f"{counted(len(lines), 'line')} without metrics"
         what += f" could not be written to {self._path} ({reason})"
         try:
             name = rescue(self._path, lines)
@@ -113,9 +114,9 @@ class Troubles:
     def count_change(self, more: int) -> None:
         """Count that another program made the file ``more`` bytes longer, or shorter."""
         what = (
-            f"it has {more} bytes that this run did not write, and their lines are read with it"
+            f"it has {counted(more, 'byte')} that this run did not write; they are read with it"
             if more > 0
-            else f"{-more} bytes of it are gone, and the rows in them"
+            else f"it has lost {counted(-more, 'byte')} and the rows in them"
         )
         self._notices.say(f"{self._path} was changed by another program: {what}.")
         self._notices.count("degraded", f"changes of {self._path.name} by other programs")

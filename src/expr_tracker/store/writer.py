@@ -430,13 +430,13 @@ class LineWriter:
         return None
 
     def _note_slow_append(self) -> None:
-        text = self._pace.note_slow_append(self.index.lines)
+        text = self._pace.note_slow_append(self.index.lines, self._monotonic())
         if text is not None:
             self._direct = False
             self._troubles.say_pace(text)
 
     def _weigh_flush(self, seconds: float, size_bytes: int) -> None:
-        if self._pace.note_flush(seconds, size_bytes):
+        if self._pace.note_flush(seconds, size_bytes, self._monotonic()):
             self._direct = not self._backlog.items and self._failure is None
             self._troubles.say_pace("is quick again: rows are durable at once.")
 

@@ -1,4 +1,4 @@
-"""The summary of a run: `Summary`, loaded when it is first asked for.
+"""The summary of a run: a `mapping` of every metric to its last value, loaded when it is asked for.
 
 This package is loaded by ``import expr_tracker``, whose function ``summary`` shares its name; what
 stands in it would be paid for by every program.

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.row import META_NAMES, Row, RowEncoder
+from expr_tracker.errors import NameRefusedError
+from expr_tracker.row import META_NAMES, Row, RowEncoder, key_text
 from expr_tracker.store.documents import read_document, write_document
 
 if TYPE_CHECKING:
@@ -67,8 +68,19 @@ class Summary(MutableMapping[str, Any]):
         return self._latest[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
+        """Pin a value.
+
+        Raises:
+            NameRefusedError: the name begins with an underscore.
+        """
         self._guard()
-        self._pins[str(name)] = self._encoder.value(str(name), value)
+        key = key_text(name)
+        if key[:1] == "_":
+            raise NameRefusedError(
+                f"summary()[{key!r}]: names that begin with an underscore belong to the file format, "
+                "and no summary holds them. Pin it under a name without the underscore."
+            )
+        self._pins[key] = self._encoder.value(key, value)
         self.is_unsaved = True
 
     def __delitem__(self, name: str) -> None:

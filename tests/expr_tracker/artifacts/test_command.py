@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,7 +50,7 @@ def test_list_shows_every_version(project: Path) -> None:
     result = et("list", project)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["ARTIFACT", "data:v0", "model:v0", "model:v1"]
+    assert [line.split()[0] for line in lines] == ["artifact", "data:v0", "model:v0", "model:v1"]
     assert lines[3].endswith("best")
     assert "2.0 KiB" in lines[3]
     assert "sft-1" in lines[3]
@@ -66,12 +67,32 @@ def test_list_can_be_narrowed_and_printed_as_json(project: Path) -> None:
     assert et("list", project, "--type", "other").stdout == "No artifacts.\n"
 
 
+def test_columns_stay_in_line_beside_wide_characters(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"x")
+    store = ArtifactStore(project / "artifacts", None, "训练")
+    store.log(Artifact("模型").add_file(tmp_path / "model.pt"), aliases=["best"])
+    title, *lines = et("list", project).stdout.splitlines()
+    # An ideograph takes two cells.
+    wide = next(line for line in lines if "模型" in line)
+    cells = wide.replace("模型", "####").replace("训练", "####")
+    assert cells.index("best") == title.index("aliases")
+    assert all(re.search(r"B +\d{4}(-\d\d){2} \d\d(:\d\d){2}  ", line) for line in lines)
+
+
+def test_json_has_texts_as_they_are(project: Path) -> None:
+    noted = Artifact("noted", metadata={"note": "ü"}).add_reference("s3://bucket/data.csv")
+    ArtifactStore(project / "artifacts", None, "r").log(noted)
+    assert '"note": "ü"' in et("show", project, "noted", "--format", "json").stdout
+    assert '"note": "ü"' in et("list", project, "noted", "--format", "json").stdout
+    assert '{"note":"ü"}' in et("show", project, "noted").stdout
+
+
 def test_show_prints_one_version_with_its_entries(project: Path) -> None:
     lines = et("show", project / "sft-1", "model:best").stdout.splitlines()
     assert lines[0] == "artifact    model:v1"
     assert "2.0 KiB  model.pt" in lines[-1]
     assert "-> s3://bucket/data.csv" in et("show", project, "data").stdout
-    (row,) = json.loads(et("show", project, "model:v0", "--format", "json").stdout)
+    row = json.loads(et("show", project, "model:v0", "--format", "json").stdout)
     assert row["entries"][0]["path"] == "model.pt"
 
 

@@ -16,6 +16,7 @@ from expr_tracker.errors import (
     NameRefusedError,
 )
 from expr_tracker.store.lines import decode_line
+from expr_tracker.testing import ManualClock
 
 
 class Warnings:
@@ -25,22 +26,6 @@ class Warnings:
     def __call__(self, kind: str, text: str) -> None:
         del kind
         self.texts.append(text)
-
-
-class StillClock:
-    offset = 0.0
-
-    def wall(self) -> float:
-        return 1234.5
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    def resync(self) -> None:
-        pass
-
-    def hold(self, floor: float) -> float:
-        return 0.0
 
 
 @pytest.fixture
@@ -55,7 +40,7 @@ def store(tmp_path: Path, warnings: Warnings) -> ArtifactStore:
         tmp_path / "p" / "run" / "artifacts.jsonl",
         "run",
         warn=warnings,
-        clock=StillClock(),
+        clock=ManualClock(1234.5),
     )
 
 

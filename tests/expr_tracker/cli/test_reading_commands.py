@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import export, history, ls, verify
+from expr_tracker.cli import export, history, ls, trace, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
@@ -27,6 +27,7 @@ COMMANDS: dict[str, click.Command] = {
     "export": export.command,
     "verify": verify.command,
     "ls": ls.command,
+    "trace": trace.command,
 }
 
 
@@ -90,6 +91,32 @@ def test_csv_is_csv(run: Path) -> None:
 def test_metrics_are_chosen_by_comma_or_one_by_one(run: Path) -> None:
     chosen = et("history", run, "-n", 1, "--format", "jsonl", "--metric", "a,b", "--metrics", "l*")
     assert list(json.loads(chosen.stdout)) == ["_step", "_time", "loss", "a,b"]
+
+
+def test_spaces_around_the_names_of_a_list_are_no_part_of_them(run: Path) -> None:
+    chosen = et("history", run, "-n", 1, "--format", "jsonl", "--metrics", " loss , _time,")
+    assert json.loads(chosen.stdout)["loss"] == 1
+    rows = json.loads(et("history", run, "--stream", "data, default", "--format", "json").stdout)
+    assert {row["_stream"] for row in rows} == {None, "data"}
+
+
+@pytest.mark.parametrize("name", ["history", "export"])
+def test_a_list_of_streams_without_any_is_refused(run: Path, name: str) -> None:
+    more = ["-o", run / "out.csv"] if name == "export" else []
+    result = et(name, run, *more, "--stream", " , ")
+    assert result.exit_code == 2
+    assert "names no stream" in result.stderr
+
+
+def test_an_export_of_listed_streams_has_those(run: Path, tmp_path: Path) -> None:
+    assert et("export", run, "-o", tmp_path / "a.csv", "--stream", "data,default").exit_code == 0
+    assert ",data," in (tmp_path / "a.csv").read_text()
+
+
+def test_attempts_are_those_of_one_stream(run: Path) -> None:
+    result = et("history", run, "--attempts", "--stream", "data,default")
+    assert result.exit_code == 2
+    assert "one stream" in result.stderr
 
 
 def test_streams_and_attempts_are_chosen(run: Path) -> None:
@@ -175,7 +202,7 @@ def test_verify_ends_with_1_when_something_is_wrong(run: Path) -> None:
     result = et("verify", run)
     assert result.exit_code == 0
     assert result.stdout.endswith("ok\n")
-    assert "attempt 2: 1 rows, from step 29, succeeded" in result.stdout
+    assert "attempt 2: 1 row, from step 29, succeeded" in result.stdout
     assert et("verify", run, "--against", run).exit_code == 0
     with (run / "metrics.data.jsonl").open("ab") as file:
         file.write(b"damage\n")
@@ -206,6 +233,26 @@ def test_runs_are_listed(run: Path) -> None:
     empty = run / "empty"
     empty.mkdir()
     assert "No runs" in et("ls", empty).stdout
+
+
+@pytest.mark.parametrize("name", ["rows", "status", "path", "started", "metric", "loss"])
+def test_the_metric_of_a_list_takes_no_other_column_s_place(tmp_path: Path, name: str) -> None:
+    run = tmp_path / "project" / "one"
+    run.mkdir(parents=True)
+    (run / "metrics.jsonl").write_bytes(encode_line({"_step": 0, "_time": 5.0, name: math.inf}))
+    (plain,) = json.loads(et("ls", tmp_path, "--format", "json").stdout)
+    (listed,) = json.loads(et("ls", tmp_path, "--metric", name, "--format", "json").stdout)
+    assert listed.pop("_nonfinite") == {f"/metric/{name}": "Infinity"}
+    assert listed.pop("metric") == {name: None}
+    assert listed == plain
+    without = et("ls", tmp_path).stdout.splitlines()
+    table = et("ls", tmp_path, "--metric", name).stdout.splitlines()
+    assert table[0].startswith(without[0].rstrip())
+    assert table[0].endswith(f"  {name}" if name not in plain else f"  metric {name}") or (
+        name == "path"  # in JSON only
+    )
+    assert table[1].startswith(without[1].rstrip())
+    assert table[1].endswith("  inf")
 
 
 def test_a_run_that_cannot_be_read_is_listed_and_the_reason_said(run: Path) -> None:
@@ -330,6 +377,25 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_1(run: Path, na
             1,
             b"Error: standard output: No space left on device\n",
         )
+
+
+@pytest.mark.parametrize("name", ["export", "trace"])
+def test_a_file_that_the_system_refuses_is_one_line_and_exit_code_1(run: Path, name: str) -> None:
+    (run / "spans.jsonl").write_text('{"name": "a", "start": 1, "dur_ms": 1}\n')
+    output = run / ("x" * 243 + ".csv")  # the file beside it has too long a name
+    result = et(name, run, "-o", output)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {output}: File name too long\n"
+
+
+@pytest.mark.parametrize("name", ["export", "trace"])
+def test_a_path_that_is_no_file_is_one_line_and_exit_code_2(run: Path, name: str) -> None:
+    (run / "spans.jsonl").write_text('{"name": "a", "start": 1, "dur_ms": 1}\n')
+    (run / "folder.csv").mkdir()
+    result = et(name, run, "-o", run / "folder.csv")
+    assert result.exit_code == 2
+    assert "folder.csv" in result.stderr
+    assert "-> None" not in result.stderr
 
 
 @pytest.mark.parametrize("name", ["history", "verify", "ls", "--help", "completion"])

@@ -102,6 +102,33 @@ def export_and_read(run: Path, kind: str, attempt: Any = None) -> list[Row]:
         return list(csv.DictReader(text))
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_metric_of_the_second_columns_name_is_a_column_of_its_own(
+    tmp_path: Path, kind: str
+) -> None:
+    lines = [{"_step": i, "a": i or "x", "a#json": i or "y"} for i in range(2)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    target = tmp_path / f"out.{kind}"
+    export(tmp_path, target, stream=None)
+    if kind == "parquet":
+        table = pq.read_table(target)
+    else:
+        with pa.ipc.open_file(target) as file:
+            table = file.read_all()
+    assert table.column_names == [
+        "_step",
+        "_time",
+        "a",
+        "a#json#json",
+        "a#json",
+        "a#json#json#json",
+    ]
+    assert table["a#json#json"].to_pylist() == ['"x"', None]
+    assert table["a#json"].to_pylist() == [None, 1]
+    frame = read_history(tmp_path, -1, output_type="arrow")
+    assert frame.column_names == [name for name in table.column_names if name != "_time"]
+
+
 @settings(deadline=None, max_examples=80)
 @given(
     runs(),
@@ -256,3 +283,21 @@ def test_parquet_without_pyarrow_is_refused_with_the_line_that_installs_it(
     line = r"Parquet needs pyarrow: pip install 'expr-tracker\[arrow\]'"
     with pytest.raises(MissingExtraError, match=line):
         export(tmp_path, tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_json_text_is_strict_and_names_what_is_not_finite(tmp_path: Path, kind: str) -> None:
+    run = write(
+        tmp_path,
+        {"_step": 0, "_time": 0.0, "l": [1.0, math.nan], "m": 3.5},
+        {"_step": 1, "_time": 0.0, "m": [math.inf, -math.inf]},
+        {"_step": 2, "_time": 0.0, "m": math.nan},
+    )
+    rows = export_and_read(run, kind)
+    if kind == "csv":
+        assert [row["l"] for row in rows] == ['[1.0, "NaN"]', "", ""]
+        assert [row["m"] for row in rows] == ["3.5", '["Infinity", "-Infinity"]', "NaN"]
+    else:
+        assert rows[0]["l"] == [1.0, "NaN"]
+        assert rows[1]["m"] == ["Infinity", "-Infinity"]
+        assert math.isnan(rows[2]["m"])

@@ -169,7 +169,7 @@ def test_a_live_reader_reads_what_is_left_and_says_it_once(
 ) -> None:
     path = tmp_path / "metrics.jsonl"
     writer = writer_of(path)
-    writer.index._block_lines = 1
+    writer.index.block_lines = 1
     put(writer, range(9))
     (parts_of(path) / "000002.jsonl").unlink()
     with Source.live(path, LiveSnapshot(writer.index.copy(), [], None)) as source:

@@ -196,7 +196,7 @@ def small_blocks() -> Iterator[None]:
 
 def _with_small_blocks(init: Callable[..., None]) -> Callable[..., None]:
     def small(self: StreamIndex, *args: Any, **keywords: Any) -> None:
-        keywords.setdefault("_block_lines", 2)
+        keywords.setdefault("block_lines", 2)
         init(self, *args, **keywords)
 
     return small

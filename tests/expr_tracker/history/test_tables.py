@@ -265,6 +265,15 @@ def test_a_metric_of_the_second_columns_name_stays_what_it_is(tmp_path: Path) ->
     assert frame["a#json#json"].to_list() == ['"x"', None]
 
 
+def test_two_second_columns_never_have_one_name(tmp_path: Path) -> None:
+    lines = [{"_step": i, "a": i or "x", "a#json": i or "y"} for i in range(2)]
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
+    frame = read_history(tmp_path, -1, output_type="polars")
+    assert frame.columns == ["_step", "a", "a#json#json", "a#json", "a#json#json#json"]
+    assert frame["a#json#json"].to_list() == ['"x"', None]
+    assert frame["a#json#json#json"].to_list() == ['"y"', None]
+
+
 def test_the_second_column_comes_with_the_metric_that_is_asked_for(tmp_path: Path) -> None:
     lines = [{"_step": i, "_time": 0.0, "a": i or "x", "b": i or [1]} for i in range(3)]
     (tmp_path / "metrics.jsonl").write_bytes(b"".join(map(encode_line, lines)))
@@ -364,3 +373,43 @@ def test_polars_and_arrow_tell_a_missing_value_from_nan(tmp_path: Path) -> None:
     assert frame["loss"].is_nan().to_list() == [True, None, False]
     table = read_history(tmp_path, -1, output_type="arrow")
     assert table["loss"].null_count == 1
+
+
+def strict(text: str) -> Any:
+    def fail(token: str) -> None:
+        raise AssertionError(f"{token} is no JSON")
+
+    return json.loads(text, parse_constant=fail)
+
+
+NONFINITE: list[Row] = [
+    {"l": [1.0, math.nan], "m": 3},
+    {"m": [math.inf, {"deep": -math.inf}]},
+    {"l": "text"},
+]
+IN_WORDS: Row = {
+    "l": [[1.0, "NaN"], None, "text"],
+    "m#json": [None, ["Infinity", {"deep": "-Infinity"}], None],
+}
+
+
+@pytest.mark.parametrize("output", ["polars", "arrow"])
+def test_the_json_text_of_a_table_is_strict_and_names_what_is_not_finite(
+    tmp_path: Path, output: str
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    rows = [{"_step": step, "_time": 0.0, **row} for step, row in enumerate(NONFINITE)]
+    path.write_bytes(b"".join(map(encode_line, rows)))
+    table = read_history(path, -1, output_type=output)
+    for name, wanted in IN_WORDS.items():
+        found = cells(table, name)
+        assert [None if text is None else strict(text) for text in found] == wanted
+
+
+def test_polars_decodes_the_json_text_of_its_tables(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    rows = [{"_step": i, "l": [float(i), v]} for i, v in enumerate([math.nan, 0.5, -math.inf])]
+    path.write_bytes(b"".join(map(encode_line, rows)))
+    column = read_history(path, -1, output_type="polars")["l"]
+    decoded = column.str.json_decode(pl.List(pl.String)).cast(pl.List(pl.Float64)).to_list()
+    assert repr(decoded) == repr([[0.0, math.nan], [1.0, 0.5], [2.0, -math.inf]])

@@ -1,17 +1,12 @@
-"""Proof: what is wrong is found, and equal runs are equal whatever their files look like."""
-
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from expr_tracker.history import compare, read_history, source, status_of, verify
+from expr_tracker.history import compare, read_history, source, verify
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.source import Source
-from expr_tracker.history.status import find_runs, overview_of, overviews
-from expr_tracker.store.documents import write_document, write_once
+from expr_tracker.store.documents import write_once
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
@@ -21,10 +16,15 @@ from expr_tracker.store.sidecar import load_index, save_index
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from expr_tracker.history.location import Producer
+    import pytest
+
 
 Row = dict[str, Any]
+
+
 DEFAULT = StreamKey()
+
+
 END: Row = {"_attempt_end": 1, "_status": "succeeded", "_time": 9.0}
 
 
@@ -112,107 +112,12 @@ def test_equal_rows_have_equal_hashes_whatever_the_file_looks_like(tmp_path: Pat
     assert compare(tmp_path / "a", tmp_path / "b") == []
 
 
-def test_what_differs_is_named(tmp_path: Path) -> None:
-    make(tmp_path / "a", rows_to(5))
-    make(tmp_path / "a", rows_to(1), StreamKey("data"))
-    make(tmp_path / "b", [*rows_to(3), {"_step": 3, "_time": 3.0, "loss": 7, "acc": 1}])
-    make(tmp_path / "b", rows_to(1), StreamKey(None, 1))
-    found = compare(tmp_path / "a", tmp_path / "b")
-    assert found == [
-        "default: step 3: 'loss' 1.5 != 7; 'acc' only on the other side",
-        "default: step 4: missing on the other side",
-        f"default rank 1: only in {tmp_path / 'b'}",
-        f"data: only in {tmp_path / 'a'}",
-    ]
-    make(tmp_path / "c", [])
-    assert (
-        compare(tmp_path / "a", tmp_path / "c")[-2] == "default: step 4: missing on the other side"
-    )
-
-
-@pytest.mark.parametrize(
-    ("ends", "status"),
-    [
-        (["succeeded", "succeeded"], "succeeded"),
-        (["succeeded", "cancelled"], "cancelled"),
-        (["cancelled", "failed"], "failed"),
-        (["failed", None], "lost"),
-        (["strange", "succeeded"], "lost"),
-    ],
-)
-def test_a_run_is_what_its_worst_stream_is(
-    tmp_path: Path, ends: list[str | None], status: str
-) -> None:
-    for name, end in zip([None, "data"], ends, strict=True):
-        marker = None if end is None else {**END, "_status": end}
-        make(tmp_path, rows_to(2), StreamKey(name), marker)
-    assert status_of(tmp_path) == status
-    lock = StreamLock(RunFiles(tmp_path, StreamKey("data")).lock)
-    lock.acquire("data")
-    assert status_of(tmp_path) == "running"
-    lock.release()
-
-
-def test_only_the_newest_attempt_counts(tmp_path: Path) -> None:
-    marker = {"_attempt": 2, "_time": 1.0}
-    end = {**END, "_attempt_end": 2}
-    make(tmp_path, [*rows_to(2), {**END, "_status": "failed"}, marker, *rows_to(3)], end=end)
-    assert status_of(tmp_path) == "succeeded"
-    make(tmp_path, [*rows_to(2), END, marker, *rows_to(3)], end=None)
-    assert status_of(tmp_path) == "lost"
-
-
-def test_runs_are_found_below_a_root_with_what_they_hold(tmp_path: Path) -> None:
-    files = make(tmp_path / "p" / "one", [*rows_to(4), {"_step": 1, "acc": 0.5}])
-    make(tmp_path / "p" / "two", rows_to(2), StreamKey("data", 1))
-    (tmp_path / "p" / "artifacts").mkdir()
-    make(tmp_path / "p" / "artifacts" / "no", rows_to(1))
-    found = list(find_runs(tmp_path))
-    assert [path.name for path in found] == ["one", "two"]
-    one = overview_of(found[0], "acc")
-    assert (one.project, one.name, one.status, one.rows, one.last_step) == (
-        "p",
-        "one",
-        "succeeded",
-        5,
-        3,
-    )
-    assert (one.started, one.value, one.streams) == (5.0, 0.5, ("default",))
-    write_document(files.summary, {"acc": 0.75})
-    assert overview_of(found[0], "acc").value == 0.75
-    assert overview_of(found[1], "acc").value is None
-    assert overview_of(found[1]).streams == ("data rank 1",)
-
-
 def test_verifying_changes_nothing(tmp_path: Path) -> None:
     make(tmp_path, rows_to(3))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     verify(tmp_path)
     read_history(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_a_run_that_ends_while_it_is_looked_at_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = make(tmp_path, rows_to(3), end=None)
-    lock = StreamLock(files.lock)
-    opened = Source.offline
-
-    def opened_then_ended(producer: Producer) -> Source:
-        found = opened(producer)
-        with files.metrics.open("ab") as file:
-            file.write(encode_line(END))
-        lock.release()
-        return found
-
-    monkeypatch.setattr(Source, "offline", opened_then_ended)
-    lock.acquire("default")
-    assert status_of(tmp_path) == "running"
-    lock.acquire("default")
-    assert overview_of(tmp_path).status == "running"
-    monkeypatch.undo()
-    assert status_of(tmp_path) == "succeeded"
 
 
 def test_a_line_that_is_completed_while_it_is_looked_at_is_not_torn(
@@ -237,87 +142,6 @@ def test_a_line_that_is_completed_while_it_is_looked_at_is_not_torn(
         assert found.torn_bytes == 0
     monkeypatch.undo()
     assert verify(tmp_path).problems == []
-
-
-def test_a_run_that_begins_while_it_is_looked_at_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = make(tmp_path, rows_to(3))
-    lock = StreamLock(files.lock)
-    opened = Source.offline
-
-    def begun_then_opened(producer: Producer) -> Source:
-        lock.acquire("default")
-        with files.metrics.open("ab") as file:
-            file.write(encode_line({"_attempt": 2, "_time": 1.0}))
-        return opened(producer)
-
-    monkeypatch.setattr(Source, "offline", begun_then_opened)
-    assert status_of(tmp_path) == "running"
-    lock.release()
-
-
-def test_a_run_that_cannot_be_read_is_listed_as_such_beside_the_others(tmp_path: Path) -> None:
-    make(tmp_path / "p" / "good", rows_to(2))
-    (tmp_path / "p" / "bad" / "metrics.jsonl").mkdir(parents=True)
-    make(tmp_path / "p" / "gone", rows_to(2))
-    found = overviews(tmp_path)
-    bad = next(found)
-    assert (bad.project, bad.name, bad.status, bad.rows) == ("p", "bad", "unreadable", 0)
-    assert "irectory" in str(bad.problem)
-    # `find_runs` stands at the run, which is removed before it is read.
-    for path in (tmp_path / "p" / "gone").iterdir():
-        path.unlink()
-    (tmp_path / "p" / "gone").rmdir()
-    assert [overview.name for overview in found] == ["good"]
-
-
-def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(tmp_path: Path) -> None:
-    rows: list[Row] = [{"_step": 0, "acc": 0.5, "best": 1}, END]
-    rows += [{"_attempt": 2, "_time": 1.0}, {"_step": 1, "acc": 0.9, "best": 2}]
-    files = make(tmp_path, rows, end=None)
-    write_document(files.summary, {"acc": 0.5, "best": 7, "_pinned": ["best"]})
-    assert overview_of(tmp_path, "acc").value == 0.9
-    assert overview_of(tmp_path, "best").value == 7
-    make(tmp_path, rows, end={**END, "_attempt_end": 2})
-    assert overview_of(tmp_path, "acc").value == 0.5
-
-
-def test_a_media_file_behind_a_link_out_of_the_run_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_bytes(b"secret")
-    run = tmp_path / "run"
-    (run / "media").mkdir(parents=True)
-    digest = hashlib.sha256(b"secret").hexdigest()
-    (run / "media" / "link").symlink_to(tmp_path)
-    (run / "media" / "file").symlink_to(tmp_path / "secret")
-    names = ["media/link/secret", "media/file"]
-    make(run, [{"_step": i, "x": {"path": n, "sha256": digest}} for i, n in enumerate(names)])
-    assert sorted(verify(run).streams[0].media_missing) == ["media/file", "media/link/secret"]
-
-
-def test_pictures_in_a_table_are_checked_like_those_in_a_row(tmp_path: Path) -> None:
-    def stored(name: str, content: bytes) -> Row:
-        path = tmp_path / "media" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
-        return {"path": f"media/{name}", "sha256": hashlib.sha256(content).hexdigest()}
-
-    def table(name: str, cells: list[Row]) -> Row:
-        return stored(
-            name, encode_line({"columns": ["image"], "data": [[cell] for cell in cells]})
-        )
-
-    inner = table("inner.table.json", [stored("d.png", b"d")])
-    cells = [stored("a.png", b"a"), stored("b.png", b"b"), stored("c.png", b"c"), inner]
-    make(tmp_path, [{"_step": 0, "samples": table("t.table.json", cells), "image": cells[0]}])
-    assert verify(tmp_path).problems == []
-    assert verify(tmp_path).streams[0].media == 6
-    (tmp_path / "media" / "b.png").unlink()
-    (tmp_path / "media" / "c.png").write_bytes(b"changed")
-    (tmp_path / "media" / "d.png").unlink()
-    (stream,) = verify(tmp_path).streams
-    assert stream.media_missing == ["media/b.png", "media/d.png"]
-    assert stream.media_changed == ["media/c.png"]
 
 
 def test_progress_never_runs_backwards_and_ends_at_the_whole(tmp_path: Path) -> None:

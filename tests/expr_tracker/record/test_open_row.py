@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.record.open_row import OVERFLOW_PATH, SPAN_PATHS_MAX, OpenRow
+from expr_tracker.record.open_row import OVERFLOW_PATH, SPAN_PATHS_MAX, Join, OpenRow
 
 
-def metered(name: str, *measured: tuple[Any, float]) -> Any:
+def metered(join: Join, *measured: tuple[Any, float]) -> Any:
     """Return what a plugin metric shows after ``(value, duration)`` pairs of one path."""
     row = OpenRow(0, 0.0)
     for value, duration_ms in measured:
-        row.add_meter(name, "p", value, duration_ms=duration_ms)
-    return row.values[f"{name}/p"]
+        row.add_meter("m/p", value, duration_ms=duration_ms, join=join)
+    return row.values["m/p"]
 
 
 def test_step_and_time_come_first_and_values_in_the_order_they_came() -> None:
@@ -54,51 +54,46 @@ def test_finished_spans_are_counted() -> None:
     assert row.values == {"count/p": 2}
 
 
-@pytest.mark.parametrize("name", ["gpu_mem_peak_mb", "gpu_mem_used_mb"])
-def test_peaks_keep_the_highest_and_a_new_nan_wins(name: str) -> None:
-    assert metered(name, (5.0, 1.0), (3.0, 1.0), (4.0, 1.0)) == 5.0
-    assert metered(name, (5, 1.0), (8, 0.0)) == 8
-    assert math.isnan(metered(name, (5.0, 1.0), (math.nan, 1.0)))
+def test_peaks_keep_the_highest_and_a_new_nan_wins() -> None:
+    assert metered("peak", (5.0, 1.0), (3.0, 1.0), (4.0, 1.0)) == 5.0
+    assert metered("peak", (5, 1.0), (8, 0.0)) == 8
+    assert math.isnan(metered("peak", (5.0, 1.0), (math.nan, 1.0)))
 
 
-@pytest.mark.parametrize("name", ["cpu_percent", "gpu_percent"])
-def test_percentages_are_weighted_by_duration(name: str) -> None:
-    assert metered(name, (100.0, 1.0), (0.0, 3.0)) == pytest.approx(25.0)
-    assert metered(name, (100.0, 1.0), (0.0, 3.0), (50.0, 4.0)) == pytest.approx(37.5)
+def test_averages_are_weighted_by_duration() -> None:
+    assert metered("average", (100.0, 1.0), (0.0, 3.0)) == pytest.approx(25.0)
+    assert metered("average", (100.0, 1.0), (0.0, 3.0), (50.0, 4.0)) == pytest.approx(37.5)
 
 
-@pytest.mark.parametrize("name", ["cpu_percent", "gpu_percent"])
-def test_a_zero_duration_does_not_count_beside_a_positive_one_and_alone_the_latest_stays(
-    name: str,
-) -> None:
-    assert metered(name, (40.0, 2.0), (99.0, 0.0)) == 40.0
-    assert metered(name, (40.0, 2.0), (math.inf, 0.0)) == 40.0
-    assert metered(name, (99.0, 0.0), (40.0, 2.0)) == 40.0
-    assert metered(name, (10.0, 0.0), (20.0, 0.0)) == 20.0
-    assert metered(name, (10.0, 0.0), (20.0, 2.0), (40.0, 2.0)) == 30.0
+def test_a_zero_duration_does_not_count_beside_a_positive_one_and_alone_the_latest_stays() -> None:
+    assert metered("average", (40.0, 2.0), (99.0, 0.0)) == 40.0
+    assert metered("average", (40.0, 2.0), (math.inf, 0.0)) == 40.0
+    assert metered("average", (99.0, 0.0), (40.0, 2.0)) == 40.0
+    assert metered("average", (10.0, 0.0), (20.0, 0.0)) == 20.0
+    assert metered("average", (10.0, 0.0), (20.0, 2.0), (40.0, 2.0)) == 30.0
 
 
-def test_every_other_metric_adds_up() -> None:
-    assert metered("cpu_time_ms", (1.5, 1.0), (2.5, 9.0)) == 4.0
-    assert metered("gpu_mem_delta_mb", (5, 1.0), (-7, 1.0)) == -2
+def test_sums_add_up() -> None:
+    assert metered("sum", (1.5, 1.0), (2.5, 9.0)) == 4.0
+    assert metered("sum", (5, 1.0), (-7, 1.0)) == -2
 
 
-@pytest.mark.parametrize("name", ["gpu_mem_peak_mb", "cpu_percent", "cpu_time_ms"])
-def test_what_is_no_number_replaces_and_begins_anew(name: str) -> None:
-    assert metered(name, (5.0, 1.0), ("broken", 1.0)) == "broken"
-    assert metered(name, (5.0, 1.0), ("broken", 1.0), (3.0, 1.0)) == 3.0
-    assert metered(name, (5.0, 1.0), (None, 1.0), (3.0, 1.0), (1.0, 1.0)) in (3.0, 2.0, 4.0)
-    assert metered(name, (5.0, 1.0), (True, 1.0)) is True
+@pytest.mark.parametrize("join", ["peak", "average", "sum"])
+def test_what_is_no_number_replaces_and_begins_anew(join: Join) -> None:
+    assert metered(join, (5.0, 1.0), ("broken", 1.0)) == "broken"
+    assert metered(join, (5.0, 1.0), ("broken", 1.0), (3.0, 1.0)) == 3.0
+    assert metered(join, (5.0, 1.0), (None, 1.0), (3.0, 1.0), (1.0, 1.0)) in (3.0, 2.0, 4.0)
+    assert metered(join, (5.0, 1.0), (True, 1.0)) is True
 
 
-@pytest.mark.parametrize("name", ["gpu_mem_peak_mb", "cpu_percent", "cpu_time_ms"])
-def test_a_plain_log_of_the_same_name_overwrites_and_begins_anew(name: str) -> None:
+@pytest.mark.parametrize("join", ["peak", "average", "sum"])
+def test_a_plain_log_of_the_same_name_overwrites_and_begins_anew(join: Join) -> None:
     row = OpenRow(0, 0.0)
-    row.add_meter(name, "p", 80.0, duration_ms=1.0)
-    row.merge({f"{name}/p": 10.0})
-    assert row.values[f"{name}/p"] == 10.0
-    row.add_meter(name, "p", 20.0, duration_ms=1.0)
-    assert row.values[f"{name}/p"] == 20.0
+    row.add_meter("m/p", 80.0, duration_ms=1.0, join=join)
+    row.merge({"m/p": 10.0})
+    assert row.values["m/p"] == 10.0
+    row.add_meter("m/p", 20.0, duration_ms=1.0, join=join)
+    assert row.values["m/p"] == 20.0
 
 
 def test_paths_beyond_the_limit_share_one_name() -> None:
@@ -130,7 +125,7 @@ def test_names_that_are_no_paths_leave_room_for_those_that_are() -> None:
 def test_the_weighted_mean_is_that_of_all_spans_with_a_duration(
     measured: list[tuple[float, float]],
 ) -> None:
-    found = metered("cpu_percent", *measured)
+    found = metered("average", *measured)
     weight = sum(duration for _, duration in measured)
     if weight == 0:
         assert found == measured[-1][0]

@@ -326,7 +326,24 @@ def test_a_row_has_a_limit_of_span_paths_and_keeps_its_other_values(new_desk: ty
     values = desk.rows[0][1]
     assert len(values) == 1_002
     assert values["time_ms/(other)"] == 100.0
-    assert desk.notices.counts("degraded") == {"span paths beyond the limit of one row": 100}
+    assert desk.notices.counts("degraded") == {"spans counted as (other)": 100}
+
+
+def test_a_span_beyond_the_paths_of_a_row_is_warned_about_once(
+    new_desk: type[Desk], caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = new_desk()
+    for number in range(1_000):
+        desk.recorder.add_span(f"p{number}", 1.0, None)
+    desk.log({})
+    assert caplog.messages == []
+    for number in range(2_003):
+        desk.recorder.add_span("x" * 1_000 + str(number), 1.0, None)
+    desk.log({})
+    (said,) = caplog.messages
+    assert said.startswith(f"The span '{'x' * 80}...' is beyond the 1000 span paths of one row")
+    assert "time_ms/(other)" in said
+    assert len(said) < 500
 
 
 # -- attempts, resuming, the end ----------------------------------------------------------------------

@@ -109,7 +109,7 @@ def test_an_environment_that_fails_costs_nothing_else(
     error: Exception,
     kind: str,
 ) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **named: object) -> None:
         raise error
 
     monkeypatch.setattr(environment_module, "capture_environment", fail)
@@ -126,7 +126,7 @@ def test_an_environment_that_takes_for_ever_is_not_waited_for_longer_than_was_sa
 ) -> None:
     may_go = threading.Event()
 
-    def hang(*arguments: object) -> dict[str, Any]:
+    def hang(*arguments: object, **named: object) -> dict[str, Any]:
         may_go.wait(30)
         return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from expr_tracker.run.ending import SignalWatch, status_at_exit, watch_child_exit
+from expr_tracker.run.ending import SignalWatch, watch_child_exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,7 @@ def test_the_exception_that_ended_the_interpreter_decides_the_status(
         monkeypatch.delattr(sys, "last_value", raising=False)
     else:
         monkeypatch.setattr(sys, "last_value", error, raising=False)
-    assert status_at_exit() == status
+    assert Watched().watch.status_at_exit() == status
 
 
 def _raise(error: BaseException) -> None:
@@ -131,7 +132,69 @@ def test_the_exception_that_is_being_handled_decides_the_status(
     try:
         _raise(error)
     except BaseException:  # noqa: BLE001 - it is the point
-        assert status_at_exit() == status
+        assert Watched().watch.status_at_exit() == status
+
+
+class TerminatedError(Exception):
+    """What a program makes of a signal."""
+
+
+def watched_handler(number: signal.Signals, error: BaseException | None) -> SignalWatch:
+    """Return a watch in front of a handler that has just seen a signal and raised ``error``."""
+
+    def mine(number: int, frame: FrameType | None) -> None:
+        if error is not None:
+            raise error
+
+    signal.signal(number, mine)
+    watch = Watched().watch
+    watch.install()
+    with contextlib.nullcontext() if error is None else pytest.raises(type(error)):
+        signal.raise_signal(number)
+    watch.restore()
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("number", "raised", "status"),
+    [
+        (signal.SIGTERM, None, "cancelled"),
+        (signal.SIGTERM, SystemExit(143), "cancelled"),
+        (signal.SIGTERM, SystemExit(0), "cancelled"),
+        (signal.SIGHUP, SystemExit(1), "cancelled"),
+        (signal.SIGHUP, None, "succeeded"),
+    ],
+    ids=repr,
+)
+def test_a_program_that_ends_without_an_error_behind_a_signal_was_cancelled_by_it(
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    raised: BaseException | None,
+    status: str,
+) -> None:
+    # sys.exit() leaves no trace for exit hooks, so this is all that can be known of it.
+    monkeypatch.delattr(sys, "last_value", raising=False)
+    assert watched_handler(number, raised).status_at_exit() == status
+
+
+@pytest.mark.parametrize(
+    ("raised", "ended_by", "status"),
+    [
+        (SystemExit(143), "the same", "cancelled"),
+        (TerminatedError(), "the same", "cancelled"),
+        (None, SystemExit(3), "cancelled"),
+        (None, SystemExit(0), "succeeded"),
+        (None, ValueError(), "failed"),
+        (TerminatedError(), ValueError(), "failed"),
+    ],
+    ids=repr,
+)
+def test_what_ended_a_block_is_told_from_what_a_signals_handler_raised(
+    raised: BaseException | None, ended_by: BaseException | str, status: str
+) -> None:
+    watch = watched_handler(signal.SIGTERM, raised)
+    error = raised if isinstance(ended_by, str) else ended_by
+    assert watch.status_after(error) == status
 
 
 def test_outside_of_a_multiprocessing_child_there_is_nothing_to_watch() -> None:

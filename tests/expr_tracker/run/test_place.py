@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
 from expr_tracker.errors import NameRefusedError, OptionError
-from expr_tracker.notices import Notices
+from expr_tracker.notices import Notices, logger
 from expr_tracker.run.place import Place, check_case, resolve_place
 from expr_tracker.store.files import StreamKey
+
+
+class Heard(logging.Handler):
+    """Collects what is logged while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+    def __enter__(self) -> Self:
+        logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logger.removeHandler(self)
+
+
+def said_by(notices: Notices) -> str:
+    """Return what is queued, as a log gets it."""
+    with Heard() as heard:
+        notices.emit()
+    return "\n".join(heard.texts)
 
 
 def resolved(
@@ -22,12 +49,14 @@ def resolved(
 ) -> tuple[Place, str]:
     notices = Notices()
     place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)
-    return place, "\n".join(text for _, text in notices._queue)
+    return place, said_by(notices)
 
 
 def test_the_default_root_is_runs() -> None:
     place, said = resolved()
-    assert place == Place(Path("runs/p/n"), Path("runs/p/artifacts"), "p", "n")
+    assert place == Place(
+        Path("runs/p/n").absolute(), Path("runs/p/artifacts").absolute(), "p", "n"
+    )
     assert said == ""
 
 
@@ -43,6 +72,16 @@ def test_run_dir_names_the_directory_itself_and_its_artifacts_lie_within(tmp_pat
     place, _ = resolved(None, run_dir=tmp_path / "a b")
     assert place == Place(tmp_path / "a b", tmp_path / "a b" / "artifacts", "p", "a b")
     assert resolved("label", run_dir=tmp_path / "x")[0].name == "label"
+
+
+@pytest.mark.parametrize("name", [5, "", "a/b", ".hidden", b"n"])
+@pytest.mark.parametrize("has_run_dir", [True, False])
+def test_a_name_that_is_none_is_refused_whatever_names_the_directory(
+    tmp_path: Path, name: Any, has_run_dir: bool
+) -> None:
+    place: dict[str, Any] = {"run_dir": tmp_path / "x"} if has_run_dir else {"root": tmp_path}
+    with pytest.raises(NameRefusedError, match="run name"):
+        resolved(name, **place)
 
 
 def test_a_run_dir_is_called_by_the_folder_that_it_leads_to(

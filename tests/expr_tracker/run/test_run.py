@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import threading
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ def test_finish_twice_is_once(make: Make, caplog: pytest.LogCaptureFixture) -> N
         run.finish()
         run.finish()
         run.finish(1)
-    assert sum("stored 1 rows" in text for text in caplog.messages) == 1
+    assert sum("stored 1 row;" in text for text in caplog.messages) == 1
     assert next(row for row in rows(run) if "_attempt_end" in row)["_status"] == "succeeded"
     assert len(rows(run)) == 2
 
@@ -362,9 +363,9 @@ def test_the_closing_line_names_the_ten_biggest_losses_and_counts_the_others(
     for number in range(1, 13):
         run._stream.notices.count("dropped", f"kind {number}", number)
     run.finish()
-    assert "(12 kind 12, 11 kind 11, " in caplog.text
-    assert ", 3 kind 3, and 2 more kinds in info()['loss'])" in caplog.text
-    assert "1 kind 1," not in caplog.text
+    assert "(kind 12: 12, kind 11: 11, " in caplog.text
+    assert ", kind 3: 3, and 2 more kinds in info()['loss'])" in caplog.text
+    assert "kind 1: 1," not in caplog.text
 
 
 def test_the_closing_line_gives_the_figures_and_is_a_warning_only_when_something_was_lost(
@@ -377,8 +378,7 @@ def test_the_closing_line_gives_the_figures_and_is_a_warning_only_when_something
     (record,) = [r for r in caplog.records if "pending" in r.getMessage()]
     assert record.levelno == logging.INFO
     assert (
-        "p/n (default): stored 1 rows; refused 0, dropped 0, pending 0 bytes"
-        in record.getMessage()
+        "p/n (default): stored 1 row; refused 0, dropped 0, pending 0 bytes" in record.getMessage()
     )
     caplog.clear()
     second = make(step_policy="monotonic")
@@ -390,9 +390,43 @@ def test_the_closing_line_gives_the_figures_and_is_a_warning_only_when_something
     (record,) = [r for r in caplog.records if "pending" in r.getMessage()]
     assert record.levelno == logging.WARNING
     assert (
-        "refused 1, dropped 2 (1 values named _time, 2 values of late below the newest step)"
+        "refused 1, dropped 2 (values named _time: 1, values of late below the newest step: 2)"
         in record.getMessage()
     )
+
+
+def test_the_closing_line_counts_what_was_stored_in_another_form(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = make()
+    for _ in range(3):
+        run.log({"odd": object()})
+    run.finish()
+    (record,) = [r for r in caplog.records if "pending" in r.getMessage()]
+    assert record.levelno == logging.WARNING
+    assert (
+        "stored 3 rows; refused 0, dropped 0, degraded 3 (values of odd: 3), pending 0 bytes"
+        in record.getMessage()
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ([0.5] * 100_001, "'x': a list of 100001 elements is stored as statistics; the limit "),
+        (Decimal("0.12345678901234567890123"), "'x': 0.12345678901234567890123 has more digits "),
+        (object(), "'x': stored as its repr: object has no JSON form"),
+        (1 << 20_000, "'x': stored as text: no program reads an int of more than 4300 digits"),
+        ("\ud800", "'x': text with half a surrogate pair, which no file can hold: "),
+    ],
+    ids=["list", "Decimal", "object", "int", "text"],
+)
+def test_a_warning_of_a_value_is_a_name_and_a_sentence(
+    make: Make, caplog: pytest.LogCaptureFixture, value: object, sentence: str
+) -> None:
+    make().log({"x": value})
+    (said,) = caplog.messages
+    assert said.startswith(sentence)
 
 
 def test_a_quiet_finish_without_loss_says_nothing(
@@ -411,11 +445,12 @@ def test_opening_says_where_the_run_goes_and_what_it_continues(
 ) -> None:
     caplog.set_level(logging.INFO, logger="expr_tracker")
     run = make()
-    assert f"is logged to {run.dir}." in caplog.text
+    assert "is logged to p/n." in caplog.text  # seen from here
     run.log({"a": 1})
     run.finish()
     caplog.clear()
-    assert f"is logged to {make().dir}: attempt 2, next step 1." in caplog.text
+    make()
+    assert "is logged to p/n: attempt 2, next step 1." in caplog.text
 
 
 def test_a_pin_is_on_disk_before_the_run_ends(make: Make) -> None:
@@ -432,7 +467,7 @@ def test_a_value_that_degrades_is_said_once_a_key(
     run = make()
     for _ in range(3):
         run.log({"odd": object(), "odder": 1j})
-    assert sum("'odd' is stored as its repr" in text for text in caplog.messages) == 1
+    assert sum("'odd': stored as its repr" in text for text in caplog.messages) == 1
     assert len(caplog.messages) == 2
     assert run.info()["loss"]["degraded"] == {"values of odd": 3, "values of odder": 3}
 
@@ -474,6 +509,24 @@ def test_spans_end_in_the_open_row_and_the_span_file(make: Make) -> None:
     }
     assert list(whole_rows(run.files.spans)) == [{"_step": 0, "name": "a/b"}]
     assert run.spans.finished("a/b", 1.0, {}) is None, "a finished run takes no span"
+
+
+def test_what_plugins_measure_joins_by_the_rule_of_its_name(make: Make) -> None:
+    run = make()
+    measured = iter([(80.0, 7.0, 1), (80.0, 5.0, 2)])
+
+    def plugin(_: Any) -> dict[str, float]:
+        percent, peak, own = next(measured)
+        return {"cpu_percent": percent, "gpu_mem_peak_mb": peak, "own": own}
+
+    for _ in range(2):
+        with run.span("a", plugins=[plugin]):
+            pass
+    run.finish(quiet=True)
+    row, _ = rows(run)
+    assert row["cpu_percent/a"] == pytest.approx(80.0)
+    assert row["gpu_mem_peak_mb/a"] == 7.0
+    assert row["own/a"] == 3
 
 
 def test_a_span_file_that_cannot_be_opened_costs_the_spans_only(

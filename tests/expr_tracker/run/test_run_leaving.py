@@ -60,7 +60,7 @@ def test_a_removed_run_directory_comes_back_with_the_captured_environment(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     captured = {"python": {"version": "3"}, "errors": {}}
-    monkeypatch.setattr(environment_module, "capture_environment", lambda *_: captured)
+    monkeypatch.setattr(environment_module, "capture_environment", lambda *_, **__: captured)
     run = make(capture=True)
     thread = run._parts.companions._environment
     assert thread is not None

@@ -259,3 +259,21 @@ def test_a_finish_that_is_interrupted_anywhere_can_be_repeated(make: Make) -> No
         if seen < point:
             break
     assert rounds > 50
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"id": "0f'])
+def test_a_damaged_identity_is_replaced_said_and_counted_once(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: bytes
+) -> None:
+    make().finish(quiet=True)
+    identity = tmp_path / "p" / "n" / "run.json"
+    identity.write_bytes(damaged)
+    second = make()
+    assert second.info()["loss"]["degraded"] == {"damaged run.json files": 1}
+    (said,) = [text for text in caplog.messages if "run.json" in text]
+    assert second.id in said
+    second.finish(quiet=True)
+    third = make()
+    assert third.id == second.id == (read_document(identity) or {})["id"]
+    assert third.info()["loss"]["degraded"] == {}
+    assert len([text for text in caplog.messages if "run.json" in text]) == 1

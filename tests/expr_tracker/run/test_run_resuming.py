@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from expr_tracker.store.documents import read_document
 from expr_tracker.store.journal import read_journal
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.testing import ManualClock
+from expr_tracker.trace import build_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -281,6 +283,21 @@ def test_the_time_of_rows_does_not_run_backwards_over_a_resume(make: Make) -> No
     second.log({"a": 2})
     times = [row["_time"] for row in rows(second)]
     assert times == sorted(times)
+
+
+def test_spans_and_rows_stand_on_one_timeline_also_where_the_clock_was_held(make: Make) -> None:
+    first = make(clock=ManualClock(time.time() + 1800))
+    first.log({"a": 1})
+    first.finish(quiet=True)
+    second = make()
+    with second.span("step"):
+        pass
+    second.log({"a": 2})
+    second.finish(quiet=True)
+    events = build_trace(second.dir, metrics="a")["traceEvents"]
+    (span,) = [event["ts"] for event in events if event["ph"] == "X"]
+    newest = max(event["ts"] for event in events if event["ph"] == "C")
+    assert 0 <= newest - span < 60e6, "microseconds"
 
 
 def test_an_open_row_in_the_journal_is_committed_by_the_next_run(make: Make) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from expr_tracker.clock import SystemClock
 from expr_tracker.notices import Notices
 from expr_tracker.row import RowEncoder
 from expr_tracker.spans import stack
@@ -22,6 +23,7 @@ class RunInMemory:
     """Keeps what spans hand over; the twin of a run's recorder."""
 
     def __init__(self) -> None:
+        self.clock = SystemClock()
         self.records = True
         self.print_fn: Callable[[str], object] | None = None
         self.plugins: tuple[Any, ...] = ()
@@ -33,7 +35,9 @@ class RunInMemory:
         self.warned: list[str] = []
         self._encoder = RowEncoder(lambda key, text: self.warned.append(f"{key}: {text}"))
 
-    def finished(self, path: str, duration_ms: float, metrics: dict[str, Any]) -> int | None:
+    def finished(
+        self, path: str, duration_ms: float, metrics: dict[str, Any], *, joins: Any = None
+    ) -> int | None:
         if not self.is_open:
             return None
         self.metrics.append((path, duration_ms, dict(metrics)))

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.spans import settle_collected, stack
+from expr_tracker.spans import own_clock, stack
 from expr_tracker.spans.recording import ATTRIBUTES_BYTES_MAX
 from expr_tracker.spans.span import Span
 from expr_tracker.spans.stack import DEPTH_MAX, OVERFLOW_PATH, PATH_CHARACTERS_MAX
@@ -64,6 +64,41 @@ def test_a_span_times_without_a_run(room: Any, run: Any) -> None:
         pass
     assert span.duration_ms > 0
     assert run.lines == []
+
+
+def test_a_span_goes_by_the_clock_of_its_run(room: Any, run: Any) -> None:
+    run.clock.hold(time.time() + 1800)
+    before = run.clock.wall()
+    with room.span("a") as span:
+        pass
+    assert before - 1e-6 <= span.started_at <= run.clock.wall()
+
+
+def test_a_span_begun_before_its_run_stands_where_the_run_s_rows_do(room: Any, run: Any) -> None:
+    run.clock.hold(time.time() + 1800)
+    room.run = None
+    before = run.clock.wall()
+    span = room.start_span("a")
+    assert span.started_at <= time.time() + 0.01
+    room.run = run
+    span.end()
+    assert before - 1e-6 <= run.rows[0]["start"] <= run.clock.wall()
+    assert run.rows[0]["start"] == span.started_at
+
+
+def test_spans_without_a_run_follow_a_clock_that_was_set_forward(
+    room: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.run = None
+    own = own_clock.own_clock
+    monkeypatch.setattr(own, "offset", own.offset)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 1800)
+    monkeypatch.setattr(own, "due_ns", 0)
+    with room.span("a") as span:
+        pass
+    assert abs(span.started_at - time.time()) < 1
+    assert own.due_ns > time.monotonic_ns()
 
 
 def test_attributes_may_be_called_name_store_and_self(room: Any, run: Any) -> None:
@@ -205,7 +240,7 @@ def test_a_span_thrown_away_leaves_the_stack_and_is_counted(
         pass
     room.start_span("lost")
     gc.collect()
-    settle_collected(run)
+    stack.settle_collected(run)
     assert run.paths == ["x"]
     assert run.dropped == ["spans never ended"] * 2
     assert caplog.text.count("thrown away without an end") == 1
@@ -443,7 +478,7 @@ def test_a_span_that_outlives_its_run_is_dropped_with_one_warning(
 def test_a_failing_recorder_does_not_reach_the_program(
     room: Any, run: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: Any) -> int:
+    def fail(*_: Any, **__: Any) -> int:
         raise RuntimeError("disk on fire")
 
     run.finished = fail

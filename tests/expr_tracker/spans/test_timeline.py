@@ -63,6 +63,37 @@ def test_children_without_their_root_have_no_share(tmp_path: Path, spans_file: A
     assert summarize(tmp_path)[0].paths[0].share == 0.0
 
 
+def test_only_root_spans_count_as_time_of_the_root(tmp_path: Path, spans_file: Any) -> None:
+    spans_file(
+        tmp_path,
+        {"name": "eval/loss", "depth": 1, "dur_ms": 250.0},
+        {"name": "eval", "depth": 0, "dur_ms": 500.0},
+        {"name": "eval/loss", "depth": 0, "dur_ms": 1500.0},  # a span of that very name
+    )
+    (stream,) = summarize(tmp_path)
+    assert stream.seconds == 2.0
+    assert [(time.path, time.depth, time.share) for time in stream.paths] == [
+        ("eval/loss", 0, 0.875),
+        ("eval", 0, 0.25),
+    ]
+
+
+def test_paths_beyond_the_limit_are_root_time_only_where_they_are_root_spans(
+    tmp_path: Path, spans_file: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("expr_tracker.spans.timeline._PATHS_MAX", 1)
+    spans_file(
+        tmp_path,
+        {"name": "s", "dur_ms": 1000.0},
+        {"name": "s/a", "depth": 1, "dur_ms": 500.0},
+        {"name": "t", "dur_ms": 1000.0},
+        {"name": "t/a", "depth": 1, "dur_ms": 500.0},
+    )
+    (stream,) = summarize(tmp_path)
+    assert stream.seconds == 2.0
+    assert [(time.path, time.seconds) for time in stream.paths] == [("(other)", 2.0), ("s", 1.0)]
+
+
 def test_paths_beyond_the_limit_are_summed_as_one(
     tmp_path: Path, spans_file: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

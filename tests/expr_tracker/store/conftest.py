@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from expr_tracker.notices import Notices
+from expr_tracker.notices import Notices, logger
 from expr_tracker.options import make_options
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.store.writer import LineWriter
@@ -20,6 +21,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from expr_tracker.notices import Subject
+
+
+class Heard(logging.Handler):
+    """Collects what is logged while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+    def __enter__(self) -> Self:
+        logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logger.removeHandler(self)
+
+
+def said_by(notices: Notices) -> str:
+    """Return what is queued, as a log gets it."""
+    with Heard() as heard:
+        notices.emit()
+    return "\n".join(heard.texts)
 
 
 class Disk:
@@ -84,9 +110,7 @@ class Desk:
 
     def said(self) -> str:
         """Return what was said since the last call."""
-        texts = [text for _, text in self.notices._queue]
-        self.notices._queue.clear()
-        return "\n".join(texts)
+        return said_by(self.notices)
 
 
 @pytest.fixture

@@ -6,12 +6,20 @@ import json
 import math
 import multiprocessing
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from expr_tracker.store.documents import read_document, replacing, write_document, write_once
+from expr_tracker.store.documents import (
+    damaged_of,
+    mend,
+    read_document,
+    replacing,
+    write_document,
+    write_once,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +71,32 @@ def test_a_failed_replacement_keeps_the_old_document_and_leaves_nothing(
     assert os.listdir(tmp_path) == ["d.json"]
 
 
+@pytest.mark.parametrize("write", [write_document, write_once])
+def test_an_error_names_the_file_that_was_asked_for_and_no_other(
+    tmp_path: Path, write: Any
+) -> None:
+    too_long = tmp_path / ("x" * 245)  # the file beside it has too long a name
+    with pytest.raises(OSError, match="File name too long") as caught:
+        write(too_long, {"a": 1})
+    assert str(caught.value).endswith(f": '{too_long}'")
+
+
+def test_a_folder_in_the_way_is_an_error_of_its_own_kind(tmp_path: Path) -> None:
+    folder = tmp_path / "d.json"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        write_document(folder, {"a": 1})
+    assert str(caught.value).endswith(f": '{folder}'")
+    assert os.listdir(tmp_path) == ["d.json"]
+
+
+def test_an_error_about_another_file_is_left_as_it_is(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "d.json"):
+        other.read_bytes()
+    assert caught.value.filename == str(other)
+
+
 def test_a_reader_never_sees_half_a_document(tmp_path: Path) -> None:
     path = tmp_path / "d.json"
     write_document(path, {"n": 0, "text": "x" * 50_000})
@@ -93,13 +127,22 @@ def test_the_first_write_once_wins_and_later_ones_return_it(tmp_path: Path) -> N
 
 def _write_once(path: Path, number: int, barrier: Any, answers: Any) -> None:
     barrier.wait(30)
-    answers.put(write_once(path, {"id": number})["id"])
+    answers.put(_answered(write_once(path, {"id": number}) or mend(path, {"id": number})))
 
 
-def test_of_racing_processes_one_wins_and_all_return_its_document(tmp_path: Path) -> None:
+def _answered(document: dict[str, Any]) -> int:
+    return int(document["id"])
+
+
+@pytest.mark.parametrize("damaged", [None, b"", b'{"id": '])
+def test_of_racing_processes_one_wins_and_all_return_its_document(
+    tmp_path: Path, damaged: bytes | None
+) -> None:
     context = multiprocessing.get_context("spawn")
     for turn in range(3):
         path = tmp_path / f"{turn}.json"
+        if damaged is not None:
+            path.write_bytes(damaged)
         barrier, answers = context.Barrier(4), context.Queue()
         processes = [
             context.Process(target=_write_once, args=(path, number, barrier, answers))
@@ -126,6 +169,50 @@ def test_write_once_works_where_hard_links_do_not(
     assert write_once(path, {"id": "a"}) == {"id": "a"}
     assert write_once(path, {"id": "b"}) == {"id": "a"}
     assert os.listdir(tmp_path) == ["run.json"]
+
+
+def test_a_document_that_is_just_being_written_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    path = tmp_path / "run.json"
+    path.write_bytes(b"")
+    monkeypatch.setattr(time, "sleep", lambda seconds: path.write_bytes(b'{"id": "a"}'))
+    assert write_once(path, {"id": "b"}) == {"id": "a"}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\0" * 40])
+def test_what_is_no_document_is_told_and_mended_and_kept(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(content)
+    assert write_once(path, {"id": "a"}) is None
+    assert path.read_bytes() == content
+    assert mend(path, {"id": "a"}) == read_document(path) == {"id": "a"}
+    assert mend(path, {"id": "b"}) == read_document(path) == {"id": "a"}
+    kept = damaged_of(path)
+    assert sorted(os.listdir(tmp_path)) == ["run.json", *([kept.name] if content else [])]
+    assert not content or kept.read_bytes() == content
+
+
+@pytest.mark.parametrize(("left", "stays"), [(b'{"id": "a"}', "a"), (b"", "b")])
+def test_what_a_process_left_that_was_killed_while_it_mended_is_used_if_it_is_whole(
+    tmp_path: Path, left: bytes, stays: str
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(b"")
+    (tmp_path / ".run.json.mended").write_bytes(left)
+    assert mend(path, {"id": "b"}) == read_document(path) == {"id": stays}
+    assert os.listdir(tmp_path) == ["run.json"]
+
+
+def test_a_file_that_cannot_be_read_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.mkdir()
+    with pytest.raises(OSError, match=r"run\.json"):
+        write_once(path, {"id": "a"})
 
 
 def test_write_once_into_a_missing_folder_raises(tmp_path: Path) -> None:

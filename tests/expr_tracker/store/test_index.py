@@ -69,7 +69,7 @@ def _small_blocks() -> Any:
 
 def fresh() -> StreamIndex:
     """Return an empty index whose blocks close after two lines."""
-    return StreamIndex(_block_lines=2)
+    return StreamIndex(block_lines=2)
 
 
 def scanned(path: Path, stop: int | None = None) -> StreamIndex:
@@ -212,7 +212,7 @@ def test_a_sidecar_of_any_age_and_the_rest_of_the_file_give_the_scanned_index(
     with LineFile(path) as file:
         loaded = load_index(file)
     assert_covers(loaded, lines)
-    assert replace(loaded, _block_lines=2) == replace(scanned(path), _block_lines=2)
+    assert replace(loaded, block_lines=2) == replace(scanned(path), block_lines=2)
 
 
 # -- sidecars that are wrong -----------------------------------------------------------------------------
@@ -247,7 +247,7 @@ class _Fresh(StreamIndex):
     """An index that begins with small blocks, as `fresh` does."""
 
     def __init__(self, *arguments: Any, **members: Any) -> None:
-        super().__init__(*arguments, **{"_block_lines": 2, **members})
+        super().__init__(*arguments, **{"block_lines": 2, **members})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StreamIndex) and vars(self) == vars(other)
@@ -346,15 +346,6 @@ def test_attempts_are_listed_with_their_ends(sampled: Path) -> None:
     assert second == Attempt(
         2, 4, sum(map(len, sample()[:9])), 9.5, 1, status="succeeded", end_time=20.0
     )
-
-
-def test_the_attempt_of_an_offset_is_the_one_whose_marker_came_before(sampled: Path) -> None:
-    index = scanned(sampled)
-    marker_at = index.attempts[1].offset
-    assert index.attempt_at(0).number == 1
-    assert index.attempt_at(marker_at - 1).number == 1
-    assert index.attempt_at(marker_at).number == 2
-    assert index.attempt_at(10**9).number == 2
 
 
 @pytest.mark.parametrize(("from_step", "next_highest"), [(None, 8), (4, 3), (0, -1), (100, 99)])

@@ -126,7 +126,7 @@ def test_a_slow_file_system_turns_buffering_on_by_itself_and_a_quick_one_off_aga
     assert desk.said().count("rows are now buffered") == 1
     calls = desk.disk.calls
     desk.put(*range(33, 200))
-    assert desk.disk.calls == calls, "the caller pays nothing"
+    assert desk.disk.calls == calls + 3, "the caller pays for one write in 50 rows"
     desk.writer.flush_if_due()
     assert desk.steps() == list(range(200))
     desk.disk.seconds = 0.0001
@@ -140,6 +140,89 @@ def test_a_slow_file_system_turns_buffering_on_by_itself_and_a_quick_one_off_aga
     assert desk.said().count("durable at once") == 1
     desk.put(step)
     assert desk.steps() == list(range(step + 1))
+
+
+def test_on_a_slow_file_system_the_buffering_rules_hold(make: Callable[..., Desk]) -> None:
+    desk = make(buffer_size=5, buffer_interval=1.0, max_buffer_seconds=None)
+    desk.disk.seconds = 0.002
+    desk.put(*range(33))
+    assert desk.writer.durability == "buffered"
+    assert "None" not in desk.said()
+    desk.put(33, 34, 35, 36)
+    assert desk.steps()[-1] == 32
+    desk.put(37)
+    assert desk.steps()[-1] == 37
+    desk.put(38)
+    desk.clock.advance(1.5)
+    desk.put(39)
+    assert desk.steps()[-1] == 39, "a row after a gap is written at once"
+
+
+def test_on_a_slow_file_system_without_rules_the_caller_pays_nothing(
+    make: Callable[..., Desk],
+) -> None:
+    desk = make(buffer_size=None, buffer_interval=None)
+    desk.disk.seconds = 0.002
+    desk.put(*range(33))
+    calls = desk.disk.calls
+    desk.put(*range(33, 500))
+    assert desk.disk.calls == calls
+    desk.writer.flush_if_due()
+    assert desk.steps() == list(range(500))
+
+
+def _seconds_until_durable(desk: Desk, first_step: int) -> float:
+    """Log a row every half second, and flush as the keeper does, until rows are durable again."""
+    began = desk.clock.monotonic()
+    for step in range(first_step, first_step + 1_000):
+        if desk.writer.durability == "process":
+            break
+        desk.clock.advance(0.5)
+        desk.put(step)
+        desk.writer.flush_if_due()
+    return desk.clock.monotonic() - began
+
+
+def test_a_short_trouble_costs_a_few_seconds_of_durability(make: Callable[..., Desk]) -> None:
+    desk = make()
+    desk.disk.seconds = 0.003
+    desk.put(*range(33))
+    desk.disk.seconds = 0.0001
+    assert _seconds_until_durable(desk, 33) < 3.0
+
+
+def test_a_slow_flush_begins_the_calm_anew(make: Callable[..., Desk]) -> None:
+    desk = make()
+    desk.disk.seconds = 0.003
+    desk.put(*range(33))
+    for step in range(33, 73):
+        desk.disk.seconds = 0.003 if step % 2 else 0.0001
+        desk.clock.advance(0.5)
+        desk.put(step)
+        desk.writer.flush_if_due()
+    assert desk.writer.durability == "buffered"
+
+
+def test_trouble_that_comes_again_needs_a_longer_calm_each_time(make: Callable[..., Desk]) -> None:
+    desk = make()
+    waited = []
+    step = 0
+    for _ in range(8):
+        desk.disk.seconds = 0.003
+        desk.put(*range(step, step + 64))
+        assert desk.writer.durability == "buffered"
+        desk.disk.seconds = 0.0001
+        step += 64
+        waited.append(_seconds_until_durable(desk, step))
+        step += 1_000
+    assert waited == sorted(waited)
+    assert waited[1] > 1.5 * waited[0]
+    assert waited[-1] < 20.0, "33 quick flushes are enough at any time"
+    desk.clock.advance(100.0)
+    desk.disk.seconds = 0.003
+    desk.put(*range(step, step + 64))
+    desk.disk.seconds = 0.0001
+    assert _seconds_until_durable(desk, step + 64) == pytest.approx(waited[0], abs=0.6)
 
 
 def test_a_few_slow_writes_change_nothing(make: Callable[..., Desk]) -> None:

@@ -192,7 +192,7 @@ def test_a_row_that_is_interrupted_is_whole_or_absent_and_no_other_row_suffers(
 ) -> None:
     def try_one(point: int) -> bool:
         desk = Desk(new_path(), **WAYS[way])
-        desk.writer.index._block_lines = 2
+        desk.writer.index.block_lines = 2
         desk.put(0, 1, 2)
         is_through = passes(lambda: desk.put(3), point)
         desk.put(4, 5, 6)

@@ -56,7 +56,7 @@ def test_a_torn_tail_is_cut_kept_aside_and_reported_before_the_next_row(
     path.write_bytes(WHOLE + tail)
     desk = make()
     said = desk.said()
-    assert f"{len(tail)} bytes" in said
+    assert f"{len(tail)} byte" in said
     desk.put(2)
     assert path.read_bytes() == WHOLE + encode_line({"_step": 2, "t": "x"})
     assert desk.writer.index.size == path.stat().st_size
@@ -267,7 +267,7 @@ def test_a_truncated_file_is_noticed_and_later_rows_are_whole(
     desk.writer.check_place()
     said = desk.said()
     assert "changed by another program" in said
-    assert f"{3 * LINE - left} bytes of it are gone" in said
+    assert f"it has lost {3 * LINE - left} bytes" in said
     desk.put(3)
     assert desk.steps() == [*range(left // LINE), 3]
     assert desk.writer.index.size == desk.path.stat().st_size

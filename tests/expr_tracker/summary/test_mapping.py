@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from expr_tracker.errors import ForkedObjectError
+from expr_tracker.errors import ForkedObjectError, NameRefusedError
 from expr_tracker.row import RowEncoder
 from expr_tracker.summary import Summary
 
@@ -65,6 +65,16 @@ def test_an_assigned_key_is_pinned_and_a_deleted_one_follows_the_rows_again(desk
     assert "acc" not in desk.summary
     with pytest.raises(KeyError):
         del desk.summary["acc"]
+
+
+@pytest.mark.parametrize("name", ["_best", "_", "_pinned", "_step"])
+def test_a_name_of_the_file_format_is_refused_as_a_pin(desk: Desk, name: str) -> None:
+    with pytest.raises(NameRefusedError, match="begin with an underscore"):
+        desk.summary[name] = 0.5
+    with pytest.raises(ValueError, match=f"'{name}'"):
+        desk.summary[name] = 0.5
+    assert dict(desk.summary) == {}
+    assert name not in desk.summary
 
 
 def test_an_assigned_value_is_made_plain_and_does_not_change_later(desk: Desk) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import logging
@@ -12,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import expr_tracker.console
-from expr_tracker.console import LINE_CHARACTERS_MAX, ConsoleCapture, collapse, read_console
-from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.console import collapse, read_console
+from expr_tracker.console.capture import ConsoleCapture, Limits
+from expr_tracker.store.lines import decode_line
 from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -213,17 +214,17 @@ def test_a_program_without_a_console_is_left_alone(console: Console) -> None:
 
 def test_a_long_line_is_cut_with_a_mark(console: Console) -> None:
     capture = console.capture()
-    print("x" * (LINE_CHARACTERS_MAX + 10))
+    print("x" * (Limits().line_characters + 10))
     for _ in range(100):
         print("y" * 1000, end="")
     print()
-    print("z" * LINE_CHARACTERS_MAX)
+    print("z" * Limits().line_characters)
     print("next")
     capture.stop()
     first, second, third, fourth = console.lines.texts
-    assert first == "x" * LINE_CHARACTERS_MAX + " [cut: 10 more characters]"
-    assert second == "y" * LINE_CHARACTERS_MAX + f" [cut: {100_000 - 65_536} more characters]"
-    assert third == "z" * LINE_CHARACTERS_MAX
+    assert first == "x" * Limits().line_characters + " [cut: 10 more characters]"
+    assert second == "y" * Limits().line_characters + f" [cut: {100_000 - 65_536} more characters]"
+    assert third == "z" * Limits().line_characters
     assert fourth == "next"
     assert capture.stats()["cut"] == 2
 
@@ -238,7 +239,7 @@ def test_a_progress_bar_of_any_length_loses_nothing_and_shows_its_last_state(
     sys.stdout.write("\n")
     capture.stop()
     assert len(console.lines) > 1
-    assert all(len(text) <= LINE_CHARACTERS_MAX for text in console.lines.texts)
+    assert all(len(text) <= Limits().line_characters for text in console.lines.texts)
     assert "".join(console.lines.texts) == "".join(states)
     assert collapse(console.lines.texts[-1]).startswith("  4999 |")
     assert capture.stats()["cut"] == 0
@@ -255,17 +256,14 @@ def test_a_progress_bar_of_any_length_loses_nothing_and_shows_its_last_state(
 def test_whatever_is_printed_no_line_is_over_the_limit_and_what_is_missing_is_counted(
     pieces: list[tuple[str, int]],
 ) -> None:
-    lines, limit = Lines(), expr_tracker.console.LINE_CHARACTERS_MAX
-    capture = ConsoleCapture(lines, ManualClock())
-    capture._is_on = True
+    lines = Lines()
+    capture = ConsoleCapture(lines, ManualClock(), limits=Limits(line_characters=16))
     text = "".join(piece * count for piece, count in pieces)
-    expr_tracker.console.LINE_CHARACTERS_MAX = 16  # type: ignore[misc]
-    try:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        capture.start()
         for piece, count in pieces:
             capture.feed("stdout", piece * count)
         capture.stop()
-    finally:
-        expr_tracker.console.LINE_CHARACTERS_MAX = limit  # type: ignore[misc]
     kept = missing = 0
     for line in lines.texts:
         body, mark, count_text = line.partition(" [cut: ")
@@ -275,11 +273,8 @@ def test_whatever_is_printed_no_line_is_over_the_limit_and_what_is_missing_is_co
     assert kept + missing == len(text.replace("\n", ""))
 
 
-def test_the_file_has_a_limit_and_says_once_that_it_is_reached(
-    console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(expr_tracker.console, "CONSOLE_BYTES_MAX", 1000)
-    capture = console.capture(size_bytes=700)
+def test_the_file_has_a_limit_and_says_once_that_it_is_reached(console: Console) -> None:
+    capture = console.capture(size_bytes=700, limits=Limits(file_bytes=1000))
     for number in range(20):
         print(f"line {number} {'x' * 40}")
     capture.stop()
@@ -407,10 +402,7 @@ def test_a_slow_file_holds_up_no_other_thread_and_its_lock_cannot_deadlock(
     assert sorted(console.lines.texts) == ["from the holder", "from the other"]
 
 
-def test_lines_beyond_what_may_wait_are_counted(
-    console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(expr_tracker.console, "_WAITING_BYTES_MAX", 200)
+def test_lines_beyond_what_may_wait_are_counted(console: Console) -> None:
     release, storing = threading.Event(), threading.Event()
 
     def append(line: bytes) -> None:
@@ -418,7 +410,7 @@ def test_lines_beyond_what_may_wait_are_counted(
         assert release.wait(30)
         console.lines(line)
 
-    capture = console.capture(append)
+    capture = console.capture(append, limits=Limits(waiting_bytes=200))
     thread = threading.Thread(target=lambda: print("first"))
     thread.start()
     assert storing.wait(30)
@@ -432,11 +424,8 @@ def test_lines_beyond_what_may_wait_are_counted(
     assert len(console.lines) == 11 - overflowed
 
 
-def test_lines_that_were_stored_wait_no_longer(
-    console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(expr_tracker.console, "_WAITING_BYTES_MAX", 200)
-    capture = console.capture()
+def test_lines_that_were_stored_wait_no_longer(console: Console) -> None:
+    capture = console.capture(limits=Limits(waiting_bytes=200))
     for number in range(50):
         print(f"line {number}")
     capture.stop()
@@ -474,81 +463,3 @@ def test_an_abandoned_capture_is_silent(console: Console) -> None:
     print("a")
     assert console.lines == []
     assert console.shown() == "a\n"
-
-
-# --- collapsing ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain", "plain"),
-        ("1%\r50%\r100%", "100%"),
-        ("longer\rab", "abnger"),
-        ("longer\r\x1b[Kab", "ab"),
-        ("longer\x1b[2K\rab", "ab"),
-        ("abcdef\b\b\b\x1b[1Kx", "   xef"),
-        ("done\r", "done"),
-        ("done\r\r\n", "done\n"),
-        ("ab\b\bxy", "xy"),
-        ("\b\bx", "x"),
-        ("a\r\nb\rc\n", "a\nc\n"),
-        ("\x1b[32mgreen\x1b[0m", "\x1b[32mgreen\x1b[0m"),
-        ("\x1b[32mred\x1b[0m\r\x1b[31mgreen\x1b[0m", "green"),
-        ("\x1b]0;title\x07a\rb", "b"),
-        ("", ""),
-        ("\r", ""),
-    ],
-)
-def test_a_text_collapses_to_what_a_terminal_shows(text: str, shown: str) -> None:
-    assert collapse(text) == shown
-
-
-words = st.text(alphabet="abc \x1b[K2m", max_size=6)
-consoles = st.lists(st.one_of(words, st.sampled_from(["\r", "\b", "\n", "\x1b[K"]))).map("".join)
-
-
-@given(consoles)
-def test_collapsing_twice_is_collapsing_once_and_leaves_no_movement(text: str) -> None:
-    once = collapse(text)
-    assert "\r" not in once
-    assert "\b" not in once
-    assert collapse(once) == once
-
-
-@given(st.lists(st.text(alphabet="abc ", max_size=8), min_size=1, max_size=5))
-def test_states_written_over_each_other_show_the_last_and_what_sticks_out(
-    states: list[str],
-) -> None:
-    width = max(map(len, states))
-    expected = "".join(
-        next((state[column] for state in reversed(states) if len(state) > column), "")
-        for column in range(width)
-    )
-    assert collapse("\r".join(states)) == expected
-
-
-@given(st.text(alphabet=st.characters(exclude_characters="\r\b")))
-def test_text_without_movement_is_returned_as_it_is(text: str) -> None:
-    assert collapse(text) == text
-
-
-def test_a_long_bar_collapses_in_time_in_proportion() -> None:
-    assert collapse("\r" * 500_000 + "ab\b" * 100_000 + "\x1b[" * 200_000).startswith("aaa")
-
-
-# --- reading -------------------------------------------------------------------------------------
-
-
-def test_a_console_file_reads_collapsed_or_raw_and_skips_what_is_not_its_own(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "console.jsonl"
-    row = {"_time": 1.0, "source": "stderr", "text": "1%\r2%"}
-    path.write_bytes(
-        encode_line(row) + b"not json\n" + encode_line({"_step": 1}) + b'{"text": "torn'
-    )
-    assert list(read_console(path)) == [{**row, "text": "2%"}]
-    assert list(read_console(path, raw=True)) == [row]
-    with pytest.raises(FileNotFoundError):
-        list(read_console(tmp_path / "none.jsonl"))

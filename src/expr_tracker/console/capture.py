@@ -1,6 +1,6 @@
-r"""The console of a run: standard output and error, kept beside the rows and still on the screen.
+r"""`ConsoleCapture`: what a process prints, kept line by line.
 
-`ConsoleCapture` stands in for ``sys.stdout`` and ``sys.stderr``. What is printed goes where it
+It stands in for ``sys.stdout`` and ``sys.stderr``. What is printed goes where it
 always went, first; then each line becomes one line of the console file
 (`expr_tracker.store.lines`, "Console line"). It keeps the text as it was printed, carriage returns
 included; `collapse` makes of it what a terminal would show in the end, when it is read.
@@ -14,42 +14,37 @@ a line printed while a line is being stored is not stored, and a forked child is
 
 from __future__ import annotations
 
-import logging
 import os
-import re
 import sys
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from expr_tracker.store.lines import decode_line, encode_line
-from expr_tracker.store.reader import whole_lines
-from expr_tracker.store.sidecar import warn_of_lost_parts
+from expr_tracker.notices import logger
+from expr_tracker.store.lines import encode_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from expr_tracker.clock import Clock
 
-__all__ = [
-    "CONSOLE_BYTES_MAX",
-    "LINE_CHARACTERS_MAX",
-    "ConsoleCapture",
-    "collapse",
-    "read_console",
-]
+__all__ = ["ConsoleCapture", "Limits"]
 
-_logger = logging.getLogger("expr_tracker")
 
 Source = Literal["stdout", "stderr"]
 
-#: A longer line is cut, and says so: it is a dump that nobody reads in a console.
-LINE_CHARACTERS_MAX: Final = 64 * 1024
-#: All lines of a run's file. Ten lines a second of 100 characters reach it after a day and a half.
-CONSOLE_BYTES_MAX: Final = 64 * 1024 * 1024
-#: Lines that wait while another thread stores; a disk that stalls must not fill the memory.
-_WAITING_BYTES_MAX: Final = 8 * 1024 * 1024
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much of what is printed is kept."""
+
+    line_characters: int = 64 * 1024
+    """A longer line is cut, and says so: it is a dump that nobody reads in a console."""
+    file_bytes: int = 64 * 1024 * 1024
+    """All lines of a run's file. Ten lines a second of 100 characters reach it in a day and a half."""
+    waiting_bytes: int = 8 * 1024 * 1024
+    """Lines that wait while another thread stores; a disk that stalls must not fill the memory."""
 
 
 class ConsoleCapture:
@@ -61,6 +56,7 @@ class ConsoleCapture:
         clock: gives the time of a line, that of its end.
         redact: takes the secrets out of each line before it is stored.
         size_bytes: how much the run's file holds already, which counts towards the limit.
+        limits: how much is kept.
     """
 
     def __init__(
@@ -70,16 +66,21 @@ class ConsoleCapture:
         *,
         redact: Callable[[str], str] | None = None,
         size_bytes: int = 0,
+        limits: Limits | None = None,
     ) -> None:
         self._append = append
         self._clock = clock
         self._redact = redact
         self._size_bytes = size_bytes
+        self._limits = limits = Limits() if limits is None else limits
         self._counts = dict.fromkeys(
             ("lines", "cut", "over_limit", "failed", "overflowed", "within_append"), 0
         )
         self._tees: dict[Source, _Tee] = {}
-        self._partial: dict[Source, _Partial] = {"stdout": _Partial(), "stderr": _Partial()}
+        self._partial: dict[Source, _Partial] = {
+            "stdout": _Partial(limits.line_characters),
+            "stderr": _Partial(limits.line_characters),
+        }
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._is_storing = False
@@ -172,17 +173,17 @@ class ConsoleCapture:
             self._queue_text(source, text)
 
     def _queue_text(self, source: Source, text: str) -> None:
-        if self._size_bytes >= CONSOLE_BYTES_MAX:
+        if self._size_bytes >= self._limits.file_bytes:
             self._counts["over_limit"] += 1
             return
         line = self._line(source, self._redacted(text))
-        if self._size_bytes + len(line) > CONSOLE_BYTES_MAX:
+        if self._size_bytes + len(line) > self._limits.file_bytes:
             self._counts["over_limit"] += 1
             line = self._line(
-                source, f"[console: the limit of {CONSOLE_BYTES_MAX} bytes is reached]"
+                source, f"[console: the limit of {self._limits.file_bytes} bytes is reached]"
             )
-            self._size_bytes = CONSOLE_BYTES_MAX
-        elif self._waiting_bytes + len(line) > _WAITING_BYTES_MAX:
+            self._size_bytes = self._limits.file_bytes
+        elif self._waiting_bytes + len(line) > self._limits.waiting_bytes:
             self._counts["overflowed"] += 1
             return
         else:
@@ -238,7 +239,7 @@ class ConsoleCapture:
     def _fail(self, error: Exception) -> None:
         self._counts["failed"] += 1
         if self._counts["failed"] == 1:
-            _logger.warning(
+            logger.warning(
                 "Console capture: a line was not stored (%s: %s). Further ones are only counted.",
                 type(error).__name__,
                 error,
@@ -248,7 +249,8 @@ class ConsoleCapture:
 class _Partial:
     """A line that has not ended: at most the limit of it, and how much came after."""
 
-    def __init__(self) -> None:
+    def __init__(self, characters_max: int) -> None:
+        self._characters_max = characters_max
         self._pieces: list[str] = []
         self._size = 0
         self._is_cut = False
@@ -273,8 +275,8 @@ class _Partial:
         overwritten is stored as a line of its own, and the bar's present state begins the next.
         """
         # In slices, so that no character is copied more than twice however long the text is.
-        for start in range(0, len(piece), LINE_CHARACTERS_MAX):
-            yield from self._add(piece[start : start + LINE_CHARACTERS_MAX])
+        for start in range(0, len(piece), self._characters_max):
+            yield from self._add(piece[start : start + self._characters_max])
 
     def _add(self, piece: str) -> Iterator[tuple[str, bool]]:
         while piece:
@@ -287,12 +289,12 @@ class _Partial:
                 piece = piece[end:]
             self._pieces.append(piece)
             self._size += len(piece)
-            if self._size <= LINE_CHARACTERS_MAX:
+            if self._size <= self._characters_max:
                 return
             text = "".join(self._pieces)
-            state = text.rfind("\r", 1, LINE_CHARACTERS_MAX)
+            state = text.rfind("\r", 1, self._characters_max)
             self._is_cut = state < 0
-            kept = LINE_CHARACTERS_MAX if self._is_cut else state
+            kept = self._characters_max if self._is_cut else state
             self._pieces, self._size, piece = [text[:kept]], kept, text[kept:]
             if not self._is_cut:
                 yield self.take()
@@ -344,85 +346,3 @@ class _Tee:
 
     def __repr__(self) -> str:
         return f"<captured {self.wrapped!r}>"
-
-
-# --- reading -------------------------------------------------------------------------------------
-
-#: What moves or erases: a return, a backspace, "erase in line" and other control sequences
-#: (ECMA-48, 8.3.41 EL; 5.4). Runs of anything else are text.
-_CONTROL: Final = re.compile(
-    r"(?P<move>[\r\b])|\x1b\[(?P<erase>[012]?)K"
-    r"|\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,1024}(?:\x07|\x1b\\)|[@-Z^_=>])?"
-)
-
-
-def collapse(text: str) -> str:
-    r"""Return what a terminal shows of ``text`` in the end: the last state of a progress bar.
-
-    Carriage returns and backspaces move back, what follows writes over; "erase in line" erases. A
-    text without returns and backspaces is returned as it is, colours included; in others, colours
-    and other control sequences are left out, because what they coloured is written over.
-    """
-    if "\r" not in text and "\b" not in text:
-        return text
-    return "\n".join(_collapsed(line) for line in text.split("\n"))
-
-
-def _collapsed(line: str) -> str:
-    # "\r\n" and a return at the very end change nothing that is seen.
-    if "\r" not in line.rstrip("\r") and "\b" not in line:
-        return line.rstrip("\r")
-    shown: list[str] = []
-    cursor = position = 0
-    for match in _CONTROL.finditer(line):
-        cursor = _write_over(shown, cursor, line[position : match.start()])
-        position = match.end()
-        if match["move"] == "\r":
-            cursor = 0
-        elif match["move"] == "\b":
-            cursor = max(0, cursor - 1)
-        elif match["erase"] is not None:
-            _erase(shown, cursor, match["erase"])
-    _write_over(shown, cursor, line[position:])
-    return "".join(shown)
-
-
-def _write_over(shown: list[str], cursor: int, run: str) -> int:
-    if run and cursor > len(shown):
-        shown += " " * (cursor - len(shown))
-    shown[cursor : cursor + len(run)] = run
-    return cursor + len(run)
-
-
-def _erase(shown: list[str], cursor: int, extent: str) -> None:
-    """Erase to the end, from the start, or all of the line; the cursor stays where it is."""
-    if extent in {"", "0"}:
-        del shown[cursor:]
-    elif extent == "2" or cursor >= len(shown):
-        shown.clear()
-    else:
-        # With the place of the cursor itself (ECMA-48, 8.3.41).
-        shown[: cursor + 1] = " " * (cursor + 1)
-
-
-def read_console(path: Path, *, raw: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a console file: ``_time``, ``source`` and ``text``.
-
-    Unreadable and foreign lines are left out.
-
-    Args:
-        path: the file.
-        raw: keep carriage returns; otherwise each text is collapsed.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
-    lines = whole_lines(path)
-    warn_of_lost_parts(path)
-    for line in lines:
-        row = decode_line(line)
-        if row is None or not isinstance(row.get("text"), str):
-            continue
-        if not raw:
-            row["text"] = collapse(row["text"])
-        yield row

@@ -1,0 +1,76 @@
+"""The media files that rows refer to: whether each is there and has its hash."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+from expr_tracker.store.bounds import path_within
+from expr_tracker.store.lines import decode_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from expr_tracker.row import Row
+
+__all__ = ["checked", "references"]
+
+_HASH_BYTES: Final = 1 << 20
+#: Twice what a table may have when it is logged; a larger file is read for its hash only.
+_TABLE_BYTES_MAX: Final = 128 << 20
+
+
+def references(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the path and SHA-256 of every media reference in a row."""
+    if isinstance(value, dict):
+        path, digest = value.get("path"), value.get("sha256")
+        if isinstance(path, str) and isinstance(digest, str) and path.startswith("media/"):
+            yield path, digest
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, (dict, list)):
+                yield from references(item)
+
+
+def checked(directory: Path, media: dict[str, str]) -> tuple[int, list[str], list[str]]:
+    """Compare media files with their hashes; pictures in a table count like those in a row.
+
+    Args:
+        directory: the run's directory.
+        media: the SHA-256 that is expected, by path below it.
+
+    Returns:
+        How many files were referred to, those that are missing, and those that were changed.
+    """
+    found = dict(media)
+    missing: list[str] = []
+    changed: list[str] = []
+    unread = sorted(found.items())
+    while unread:
+        name, expected = unread.pop()
+        path = path_within(directory, name)
+        if path is None or not path.is_file():
+            missing.append(name)
+        elif _sha256(path) != expected.removeprefix("sha256:"):
+            changed.append(name)
+        elif name.endswith(".table.json"):
+            for inner, digest in references(_table(path)):
+                if inner not in found:
+                    found[inner] = digest
+                    unread.append((inner, digest))
+    return len(found), sorted(missing), sorted(changed)
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_HASH_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _table(path: Path) -> Row | None:
+    return decode_line(path.read_bytes()) if path.stat().st_size <= _TABLE_BYTES_MAX else None
