@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.wire.enums import Budget
 
-__all__ = ["measure_usage", "merged_limits", "read_limits", "set_project_limits"]
+__all__ = ["changed_limits", "measure_usage", "merged_limits", "read_limits", "set_project_limits"]
 
 
 async def read_limits(

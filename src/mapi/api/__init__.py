@@ -1,1 +1,13 @@
-"""HTTP: authenticate, parse, call a room, answer."""
+"""HTTP: authenticate, parse, call a room, answer.
+
+`app` puts it together. Before every route: `front` names the request, checks the host and adds the
+headers that `entrance` decides; `authentication` says who asks, by token or `session_cookie`;
+`rights` and `queries` refuse what a route does not know; `bodies` reads with a limit;
+`idempotency` answers a repeated request as before. Behind it: `problems` makes answers of
+exceptions, `journal` and `meters` tell the operator, `description` is the OpenAPI document.
+
+One module a resource: `runs`, `searches`, `points`, `metrics`, `params`, `tags`, `logs`, `spans`,
+`documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
+`tokens`, `members`, `projects`, `limits`, `audit`, `sessions`, `sign_in`, `oidc`, `health` and
+`metrics_page`.
+"""

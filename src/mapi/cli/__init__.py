@@ -1,6 +1,8 @@
 """The command ``mapi``: parse, call a room, print.
 
-One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server.
+One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
+are `serve`, `migrate`, `doctor`, `backup`, `restore`, `admin` and `login`; `settings` are the
+options that they share, `failure` makes one line of an error.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     text ─ `parsing` (`source`, `literals`, `fields`, `comparisons`, `grammar`) → `nodes`
     nodes → `printing`      the canonical text, which parses to the same tree
           → `evaluation`    true, false or unknown for a row in memory
-          → `pages`         a page, by way of `conditions` (filter) and `order`; `columns` beside it
+          → `pages`         a `statement`, by way of `conditions` (filter) and `order`; `columns`
+                            beside it, and `identity` for how ids are written
     end of a page ↔ `cursor`
     unfinished text → `completion`
 

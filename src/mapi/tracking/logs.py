@@ -36,7 +36,15 @@ if TYPE_CHECKING:
     from mapi.tracking.writing import Writing
     from mapi.wire.notes import LogLine
 
-__all__ = ["LOG_FIELDS_BYTES_MAX", "LogQuery", "append_lines", "checked_lines", "read_lines"]
+__all__ = [
+    "LOG_FIELDS_BYTES_MAX",
+    "LogQuery",
+    "append_lines",
+    "checked_lines",
+    "drops_of",
+    "read_lines",
+    "skip_taken",
+]
 
 #: What goes with a line is a few values; a document belongs beside the run.
 LOG_FIELDS_BYTES_MAX: Final = 65_536
