@@ -19,7 +19,7 @@ from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem, ProblemFault
 if TYPE_CHECKING:
     from litestar import Request
 
-__all__ = ["answer_to", "encoded_problem", "answers_by_exception"]
+__all__ = ["answer_to", "answers_by_exception", "encoded_problem"]
 
 _logger: Final = logging.getLogger("mapi.api")
 #: Where the codes are explained.
