@@ -250,6 +250,7 @@ def test_the_link_signs_in_and_the_second_server_on_a_home_is_told_of_the_first(
     with pytest.raises(urllib.error.HTTPError) as found:
         opener.open(server.sign_in_url)
     assert found.value.code == 303
+    found.value.close()
     with opener.open(server.url + "/v1/session") as answer:
         assert json.loads(answer.read())["is_tenant_admin"] is True
     second = _run(server.home, "serve", "--port", "0", "--no-browser")
