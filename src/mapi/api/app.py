@@ -11,9 +11,11 @@ from litestar.enums import ScopeType
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 
-from mapi.api import health, metrics, runs
+from mapi.api import curves, health, metrics, runs
 from mapi.api.authentication import TokenAuthentication
+from mapi.api.cursors import Cursors
 from mapi.api.problems import exception_handlers
+from mapi.api.query_parameters import refuse_unknown_parameters
 from mapi.api.rights import check_declared, require_scope
 from mapi.wire.decoding import BATCH_BYTES_MAX
 
@@ -24,7 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["build_app"]
 
-_ROUTES = (health.alive, health.ready, runs.create, runs.read, metrics.write, metrics.points)
+_ROUTES = (
+    health.alive,
+    health.ready,
+    runs.create,
+    runs.read,
+    metrics.write,
+    curves.series,
+    curves.points,
+)
 
 
 def build_app(database: Database, *, version: str) -> Litestar:
@@ -37,11 +47,15 @@ def build_app(database: Database, *, version: str) -> Litestar:
     Raises:
         RuntimeError: a route declares no right.
     """
+    cursors = Cursors(database)
     app = Litestar(
         route_handlers=list(_ROUTES),
-        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        dependencies={
+            "database": Provide(lambda: database, sync_to_thread=False),
+            "cursors": Provide(lambda: cursors, sync_to_thread=False),
+        },
         middleware=[_name_requests, DefineMiddleware(TokenAuthentication, database=database)],
-        guards=[require_scope],
+        guards=[require_scope, refuse_unknown_parameters],
         exception_handlers=exception_handlers(),
         request_max_body_size=BATCH_BYTES_MAX,
         openapi_config=OpenAPIConfig(

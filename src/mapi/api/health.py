@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 
 from mapi.api.authentication import PUBLIC
 from mapi.database.door import Database
@@ -18,7 +19,7 @@ async def alive() -> dict[str, str]:
 
 
 @get("/readyz", opt={PUBLIC: True}, summary="Can it serve?")
-async def ready(database: Database) -> Response[dict[str, Any]]:
+async def ready(database: NamedDependency[Database]) -> Response[dict[str, Any]]:
     """Ask the database for an answer."""
     try:
         async with database.outside() as connection:

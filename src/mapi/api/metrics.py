@@ -1,41 +1,34 @@
-"""``/v1/runs/{id}/metrics``: points in, curves out."""
+"""``POST /v1/runs/{id}/metrics``: points in."""
 
 import time
-from typing import Annotated, Any
+from typing import Any
 
-from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar import Request, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
-from mapi.errors import Fault, InvalidError
 from mapi.series.identity import identify
-from mapi.series.names import canonical_labels, check_key, check_labels
 from mapi.tracking.batch import PointBatch, Series
-from mapi.tracking.curves import find_parts, read_points
 from mapi.tracking.ingest import write_points
 from mapi.tracking.runs import project_of
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.enums import Scope
-from mapi.wire.metric_columns import SCALAR_STEP, decode_metrics
-from mapi.wire.metrics import BatchAnswer, Curve, CurvePoint
-from mapi.wire.values import values_to_wire
+from mapi.wire.metric_columns import decode_metrics
+from mapi.wire.metrics import BatchAnswer
 
-__all__ = ["points", "write"]
-
-_STEP_STOP = 2**63 - 1
-_POINTS_MAX = 10_000
-_LABEL = "label."
+__all__ = ["write"]
 
 
 @post(
     "/v1/runs/{run:str}/metrics", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Log points"
 )
 async def write(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Write points, as rows or as columns; what is sent again changes nothing and is counted."""
     body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
@@ -58,47 +51,3 @@ async def write(
         )
 
     return await database.run(request.user.reach, work)
-
-
-@get("/v1/runs/{run:str}/metrics/points", opt={RIGHT: Scope.READ}, summary="Read a curve")
-async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
-    request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
-    key: str,
-    start: Annotated[int, Parameter(query="from", ge=SCALAR_STEP)] = SCALAR_STEP,
-    stop: Annotated[int | None, Parameter(query="to", ge=0)] = None,
-    attempt: Annotated[int | None, Parameter(ge=1)] = None,
-    limit: Annotated[int, Parameter(ge=1, le=_POINTS_MAX)] = _POINTS_MAX,
-) -> Curve:
-    """Return the points of one series, exactly as logged, by step."""
-    labels = {
-        name.removeprefix(_LABEL): value
-        for name, value in request.query_params.items()
-        if name.startswith(_LABEL)
-    }
-    for pointer, wrong in (
-        ("/query/key", check_key(key)),
-        ("/query/label", check_labels(labels, reserved=True)),
-    ):
-        if wrong is not None:
-            raise InvalidError(Fault(pointer, wrong))
-    series = Series(key, canonical_labels(labels))
-    async with database.transaction(request.user.reach) as connection:
-        run_id = uuid_from_text(RUN, run)
-        await project_of(connection, run_id)
-        parts = await find_parts(connection, run_id, series, attempt=attempt)
-        found = await read_points(
-            connection, parts, start=start, stop=_STEP_STOP if stop is None else stop, limit=limit
-        )
-    values = values_to_wire([one.value for one in found])
-    return Curve(
-        key=key,
-        labels=labels,
-        attempt=attempt,
-        points_total=len(found),
-        points=[
-            CurvePoint(None if one.step == SCALAR_STEP else one.step, one.time_us, value)
-            for one, value in zip(found, values, strict=True)
-        ],
-    )

@@ -3,6 +3,8 @@
 from typing import Any
 
 from litestar import Request, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -18,7 +20,9 @@ __all__ = ["create", "read"]
 
 
 @post("/v1/runs", opt={RIGHT: Scope.WRITE}, summary="Make a run")
-async def create(request: Request[Principal, Any, Any], database: Database) -> Response[RunFacts]:
+async def create(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> Response[RunFacts]:
     """Make a run that is logged from outside; one with the same `external_id` is answered as it is."""
     sent = decode_run_create(
         await read_body(request, bytes_max=BODY_BYTES_MAX), bytes_max=BODY_BYTES_MAX
@@ -38,7 +42,7 @@ async def create(request: Request[Principal, Any, Any], database: Database) -> R
 
 @get("/v1/runs/{run:str}", opt={RIGHT: Scope.READ}, summary="Read a run")
 async def read(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> Response[RunFacts]:
     """Return one run."""
     async with database.transaction(request.user.reach) as connection:

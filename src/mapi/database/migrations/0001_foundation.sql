@@ -23,6 +23,15 @@ create table mapi.tenants (
     created timestamptz not null default now()
 );
 
+-- One random secret of the installation: it signs what a client carries for us (cursors, the state
+-- of a sign-in), so that every replica can read what another one wrote.
+create table mapi.server_secrets (
+    is_the_one boolean primary key default true check (is_the_one),
+    secret bytea not null
+);
+insert into mapi.server_secrets (secret)
+values (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid() || gen_random_uuid(), 'UTF8')));
+
 create table mapi.projects (
     tenant_id int not null references mapi.tenants on delete cascade,
     id bigint generated always as identity,
@@ -427,6 +436,24 @@ begin atomic
         );
 end;
 
+-- A curve: one value a step, that of the newest attempt which was not superseded there. The parts
+-- are the attempts that wrote the series, with the step from which each is superseded.
+create function mapi.curve_points(
+    series_ids int8[], attempts int4[], stops int8[], first_wanted int8, last_wanted int8
+) returns table (step int8, "time" timestamptz, value float8)
+language sql stable
+begin atomic
+    select distinct on (points.step) points.step, points.time, points.value
+    from unnest(series_ids, attempts, stops) as part (series_id, attempt, stop)
+    join mapi.run_metric_points as points
+        on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
+    where
+        points.step >= first_wanted
+        and points.step <= last_wanted
+        and (part.stop is null or points.step < part.stop)
+    order by points.step, part.attempt desc;
+end;
+
 -- The view with the promised columns; it reads as whoever asks.
 create view mapi.run_metrics with (security_invoker = true) as
 select
@@ -488,7 +515,7 @@ begin
         from pg_catalog.pg_class as class
         where class.relnamespace = 'mapi'::regnamespace
             and class.relkind in ('r', 'p')
-            and class.relname <> 'migrations'
+            and class.relname not in ('migrations', 'server_secrets')
     loop
         execute format('alter table mapi.%I enable row level security', entry.relname);
         execute format('alter table mapi.%I force row level security', entry.relname);
@@ -521,6 +548,7 @@ create policy lookup on mapi.members for select to mapi_owner using (true);
 
 revoke insert, update, delete on mapi.tenants from mapi_app;
 revoke update, delete on mapi.audit from mapi_app;
+grant select on mapi.server_secrets to mapi_app;
 
 grant select on mapi.run_metrics to mapi_app;
 revoke execute on all functions in schema mapi from public;

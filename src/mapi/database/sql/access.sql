@@ -7,3 +7,6 @@ insert into tokens (tenant_id, id, secret_hash, name, scopes, user_id, project_i
 values (
     mapi.current_tenant(), %(id)s, %(hash)s, %(name)s, %(scopes)s, %(user)s, %(project)s, %(expires)s
 )
+
+-- name: server_secret
+select secret from server_secrets
