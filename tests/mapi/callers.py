@@ -53,12 +53,14 @@ class Caller:
         self, run: str, key: str, values: Sequence[Any], *, start: int = 0, **sent: Any
     ) -> Any:
         """Log values at steps from ``start`` on; other columns by name."""
-        series = {
+        series: dict[str, Any] = {
             "key": key,
             "values": list(values),
             "steps": sent.pop("steps", list(range(start, start + len(values)))),
-            **{name: sent.pop(name) for name in ("labels", "times") if name in sent},
         }
+        for name in ("labels", "times"):
+            if name in sent:
+                series[name] = sent.pop(name)
         return await self.post(f"/v1/runs/{run}/metrics", {"series": [series], **sent})
 
 
@@ -77,6 +79,6 @@ def make_caller(
             " values (%s, %s, %s, 'test', %s, %s)",
             [tenant.id, token.id, token.secret_hash, list(scopes), project_id],
         )
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
     client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
     return Caller(client, token.text)

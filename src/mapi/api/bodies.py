@@ -12,9 +12,11 @@ from mapi.errors import Fault, InvalidError
 from mapi.wire.enums import ProblemCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar import Request
 
-__all__ = ["read_body"]
+__all__ = ["MERGE_PATCH", "read_body"]
 
 #: zlib's own: 16 more than the window size reads the gzip frame (RFC 1952).
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
@@ -22,21 +24,29 @@ _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _ZSTD_WINDOW_MAX: Final = 8 << 20
 
 
-async def read_body(request: Request[Any, Any, Any], *, bytes_max: int) -> bytes:
+#: RFC 7396.
+MERGE_PATCH: Final = "application/merge-patch+json"
+_JSON: Final = "application/json"
+
+
+async def read_body(
+    request: Request[Any, Any, Any], *, bytes_max: int, kinds: Sequence[str] = (_JSON,)
+) -> bytes:
     """Return the body as its sender wrote it, before compression.
 
     Args:
         request: its ``Content-Encoding`` may be gzip or zstd.
         bytes_max: limit of the inflated bytes; a bomb is left alone as soon as it is passed.
+        kinds: the content types that are read; a request without one is of the first.
 
     Raises:
         InvalidError: too large, an unknown or a broken compression, or content that is no JSON.
     """
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
-    if kind.lower() != "application/json":
+    kind = request.headers.get("content-type", kinds[0]).partition(";")[0].strip()
+    if kind.lower() not in kinds:
         raise _refused(
             ProblemCode.UNSUPPORTED_MEDIA_TYPE,
-            f"content of type {kind[:80]!r} is not read here; send application/json",
+            f"content of type {kind[:80]!r} is not read here; send {' or '.join(kinds)}",
         )
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     parts: list[bytes] = []

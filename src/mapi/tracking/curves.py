@@ -8,9 +8,9 @@ for, so the same question has the same answer.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,8 @@ class CurvePart:
     attempt: int
     stop: int | None
     """The first step that a later attempt has superseded."""
+    tenant_id: int = 0
+    """The tenant's number, which lets the planner ask for it once a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,7 @@ class Stretch:
     last: int = LAST_STEP
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """One point as it stands in the log."""
 
     step: int
@@ -100,9 +101,7 @@ async def find_parts(
     )
     parts = [CurvePart(*row) for row in await cursor.fetchall()]
     if attempt is not None:
-        parts = [
-            CurvePart(one.series_id, one.attempt, None) for one in parts if one.attempt == attempt
-        ]
+        parts = [replace(one, stop=None) for one in parts if one.attempt == attempt]
     if not parts:
         raise NotFoundError("The run has no such series.")
     return parts
@@ -186,7 +185,7 @@ class _Pieces:
     """What lies in each piece of a curve; the arrays have one item a piece that has points."""
 
     def __init__(self, rows: Sequence[tuple[Any, ...]], *, bucket: int) -> None:
-        columns = list(zip(*rows, strict=True))
+        columns = list(zip(*sorted(rows), strict=True))
         self.buckets: _Ints = np.array(columns[0], dtype=np.int64) // bucket
         self.counts: _Ints = np.array(columns[1], dtype=np.int64)
         self.first_steps: _Ints = np.array(columns[2], dtype=np.int64)
@@ -230,9 +229,9 @@ async def _finish(
     low_at = _first_places(pieces.lows == np.repeat(lows, sizes), starts)
     high_at = _first_places(pieces.highs == np.repeat(highs, sizes), starts)
     cursor = await connection.execute(
-        query("curves.find_values"),
+        query("curves.find_values_one" if _is_one(parts) else "curves.find_values"),
         {
-            **parts_arrays(parts),
+            **_about(parts, Stretch()),
             "firsts": np.concatenate(
                 (
                     pieces.first_steps[starts],
@@ -298,5 +297,5 @@ def parts_arrays(parts: Sequence[CurvePart], prefix: str = "") -> dict[str, list
 def _about(parts: Sequence[CurvePart], stretch: Stretch) -> dict[str, Any]:
     about: dict[str, Any] = {**parts_arrays(parts), "first": stretch.first, "last": stretch.last}
     if _is_one(parts):
-        about["series_id"] = parts[0].series_id
+        about["series_id"], about["tenant"] = parts[0].series_id, parts[0].tenant_id
     return about

@@ -1,6 +1,6 @@
 -- name: find_parts
 -- The rows of one series, an attempt each, newest first, and from which step they are superseded.
-select series.id, series.attempt, mapi.superseded_from(series)
+select series.id, series.attempt, mapi.superseded_from(series), series.tenant_id
 from run_series as series
 where
     series.tenant_id = mapi.current_tenant()
@@ -10,11 +10,12 @@ where
 order by series.attempt desc
 
 -- name: read_one
--- The points of a series that one attempt wrote: one walk along the primary key.
+-- The points of a series that one attempt wrote: one walk along the primary key. With the tenant's
+-- number the condition of its policy is asked for once, and not for each of a million rows.
 select points.step, points.time, points.value
 from run_metric_points as points
 where
-    points.tenant_id = mapi.current_tenant()
+    points.tenant_id = %(tenant)s
     and points.series_id = %(series_id)s
     and points.step >= %(first)s
     and points.step <= %(last)s
@@ -33,7 +34,7 @@ limit %(limit)s
 select count(*)
 from run_metric_points as points
 where
-    points.tenant_id = mapi.current_tenant()
+    points.tenant_id = %(tenant)s
     and points.series_id = %(series_id)s
     and points.step >= %(first)s
     and points.step <= %(last)s
@@ -79,18 +80,18 @@ cross join lateral (
 -- name: pieces_one
 -- What lies in pieces of equal width. PostgreSQL orders NaN above infinity, so a piece that holds
 -- something non-finite shows it at one of its ends; who reads asks again there. A piece is found
--- by the step; a scalar, which is stored below all steps, lies in the first.
+-- by the step; a scalar, which is stored below all steps, lies in the first. Whoever reads puts the
+-- pieces in order: told to, the planner would sort a million points instead (two times as long).
 select
     (greatest(points.step, %(origin)s) - %(origin)s) / %(width)s as piece,
     count(*), min(points.step), max(points.step), min(points.value), max(points.value)
 from run_metric_points as points
 where
-    points.tenant_id = mapi.current_tenant()
+    points.tenant_id = %(tenant)s
     and points.series_id = %(series_id)s
     and points.step >= %(first)s
     and points.step <= %(last)s
 group by 1
-order by 1
 
 -- name: pieces_merged
 select
@@ -100,7 +101,6 @@ from mapi.curve_points(
     %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[], %(first)s::int8, %(last)s::int8
 )
 group by 1
-order by 1
 
 -- name: finite_in
 -- Of stretches of steps that hold something non-finite: how much, and the ends of the rest.
@@ -133,6 +133,24 @@ left join lateral (
     )
     where stretch.wanted is null or value = stretch.wanted
     order by step
+    limit 1
+) as found on true
+order by stretch.ordinal
+
+-- name: find_values_one
+select found.step, found.value
+from unnest(%(firsts)s::int8[], %(lasts)s::int8[], %(values)s::float8[])
+    with ordinality as stretch (first_step, last_step, wanted, ordinal)
+left join lateral (
+    select points.step, points.value
+    from run_metric_points as points
+    where
+        points.tenant_id = %(tenant)s
+        and points.series_id = %(series_id)s
+        and points.step >= stretch.first_step
+        and points.step <= stretch.last_step
+        and (stretch.wanted is null or points.value = stretch.wanted)
+    order by points.step
     limit 1
 ) as found on true
 order by stretch.ordinal

@@ -139,6 +139,10 @@ on conflict (tenant_id, run_id, key, labels_hash) do update set
 -- name: count_points
 update runs set
     change_seq = %(change_seq)s,
+    -- Who writes lives.
+    heartbeat = now(),
+    version = version + (status = 'lost')::int,
+    status = case when status = 'lost' then 'running' else status end,
     point_count = point_count + %(points)s,
     series_count = series_count + %(series)s
 where tenant_id = mapi.current_tenant() and id = %(run)s

@@ -69,5 +69,10 @@ on conflict (tenant_id, run_id, key) do update
     where known.text <> excluded.text
 
 -- name: bump
-update runs set change_seq = %(change_seq)s
+-- Who writes lives.
+update runs set
+    change_seq = %(change_seq)s,
+    heartbeat = now(),
+    version = version + (status = 'lost')::int,
+    status = case when status = 'lost' then 'running' else status end
 where tenant_id = mapi.current_tenant() and id = %(run)s
