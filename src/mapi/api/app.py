@@ -11,7 +11,19 @@ from litestar.enums import ScopeType
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 
-from mapi.api import curves, health, metrics, runs
+from mapi.api import (
+    attempts,
+    corrections,
+    curves,
+    documents,
+    health,
+    logs,
+    params,
+    points,
+    runs,
+    spans,
+    tags,
+)
 from mapi.api.authentication import TokenAuthentication
 from mapi.api.cursors import Cursors
 from mapi.api.problems import exception_handlers
@@ -35,9 +47,28 @@ _ROUTES = (
     runs.trash,
     runs.restore,
     runs.heartbeat,
-    metrics.write,
     curves.series,
     curves.points,
+    points.write,
+    points.correct,
+    points.read_writers,
+    attempts.register,
+    attempts.end,
+    attempts.read,
+    params.write,
+    params.read,
+    tags.write,
+    tags.remove,
+    tags.read,
+    logs.append,
+    logs.read,
+    spans.append,
+    spans.read,
+    documents.put_environment,
+    documents.put_config,
+    documents.read_environment,
+    documents.read_config,
+    corrections.correct,
 )
 
 

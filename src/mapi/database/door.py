@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import select
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import psycopg
-from psycopg import errors
+from psycopg import errors, sql
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -35,6 +36,8 @@ _RETRY_SECONDS: Final = 0.02
 _POOL_SECONDS: Final = 10.0
 #: A statement of a request that takes longer than this is a defect or an attack.
 _STATEMENT_MS: Final = 30_000
+#: One message: each more is a way there and back.
+_BEGIN: Final = sql.SQL("begin; set local mapi.tenant = {}; set local mapi.projects = {}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,14 @@ class Database:
             timeout=_POOL_SECONDS,
             open=False,
             kwargs={
+                # A transaction begins where we say so, in one message with whom it is for.
+                "autocommit": True,
                 "prepare_threshold": None if pooled else 3,
                 "options": f"-c search_path=mapi,pg_temp -c statement_timeout={_STATEMENT_MS} "
                 "-c idle_in_transaction_session_timeout=60000 -c timezone=UTC",
                 "application_name": "mapi",
             },
-            check=AsyncConnectionPool.check_connection,
+            check=_check_quiet,
         )
 
     async def open(self) -> None:
@@ -120,21 +125,22 @@ class Database:
         Raises:
             UnavailableError: the database does not answer now.
         """
-        async with self._connection() as connection, connection.transaction():
-            await connection.execute(
-                "select set_config('mapi.tenant', %s, true), set_config('mapi.projects', %s, true)",
-                [str(reach.tenant_id), reach.projects],
-            )
+        begin = _BEGIN.format(str(reach.tenant_id), reach.projects)
+        async with self._connection() as connection:
+            # Several statements in one message cannot be prepared. The pool commits or rolls back.
+            await connection.execute(begin, prepare=False)
             yield connection
 
     @asynccontextmanager
     async def outside(self) -> AsyncIterator[Connection]:
-        """Begin a transaction for nobody: it can call the functions that look up whom to act for.
+        """Lend a connection for nobody: it can call the functions that look up whom to act for.
+
+        Each statement is a transaction of its own.
 
         Raises:
             UnavailableError: the database does not answer now.
         """
-        async with self._connection() as connection, connection.transaction():
+        async with self._connection() as connection:
             yield connection
 
     @asynccontextmanager
@@ -173,3 +179,15 @@ class Database:
     def stats(self) -> dict[str, Any]:
         """Return the pool's own figures."""
         return dict(self._pool.get_stats())
+
+
+async def _check_quiet(connection: Connection) -> None:
+    """Refuse a connection that the database has closed since it was used.
+
+    An idle one has nothing to read; what can be read is the end, or the reason for it. A question
+    to the database would tell the same, and cost a way there and back for every request.
+    """
+    ready = select.poll()
+    ready.register(connection.fileno(), select.POLLIN)
+    if ready.poll(0):
+        raise psycopg.OperationalError("the database has closed the connection")

@@ -7,7 +7,7 @@ of a series once: of several the first that was given, of scalars the newest by 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,6 @@ __all__ = [
     "PointBatch",
     "Series",
     "SummaryParts",
-    "binary_rows",
-    "joined",
     "summary_parts",
     "without_repeats",
 ]
@@ -32,25 +30,6 @@ SCALAR_STEP: Final = -1
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
-
-#: PostgreSQL counts microseconds from 2000-01-01 UTC.
-_EPOCH_US: Final = 946_684_800_000_000
-#: https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-BINARY-FORMAT
-_COPY_HEADER: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
-_COPY_TRAILER: Final = b"\xff\xff"
-_COPY_ROW: Final = np.dtype(
-    [
-        ("fields", ">i2"),
-        ("series_size", ">i4"),
-        ("series", ">i8"),
-        ("step_size", ">i4"),
-        ("step", ">i8"),
-        ("time_size", ">i4"),
-        ("time", ">i8"),
-        ("value_size", ">i4"),
-        ("value", ">f8"),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +52,15 @@ class PointBatch:
     times_us: _Ints
     """Microseconds since 1970, UTC."""
     values: _Floats
+    places: _Ints
+    """Where in the call each point stood."""
+
+    @staticmethod
+    def of(
+        series: list[Series], *, index: _Ints, steps: _Ints, times_us: _Ints, values: _Floats
+    ) -> PointBatch:
+        """Return a batch of points in the order of their call."""
+        return PointBatch(series, index, steps, times_us, values, np.arange(len(steps)))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -85,6 +73,7 @@ class PointBatch:
             self.steps[chosen],
             self.times_us[chosen],
             self.values[chosen],
+            self.places[chosen],
         )
 
 
@@ -98,12 +87,27 @@ class Deduplicated:
     kept_at: _Ints
     """Which of ``kept`` each of ``repeats`` repeats."""
 
-    def conflicts(self, is_chosen: npt.NDArray[np.bool_]) -> int:
-        """Count the repeats of chosen kept points that have another value; scalars have none."""
-        kept, given = self.kept.values[self.kept_at], self.repeats.values
-        is_same = (kept == given) | (np.isnan(kept) & np.isnan(given))
-        is_stepped = self.repeats.steps != SCALAR_STEP
-        return int((is_chosen[self.kept_at] & ~is_same & is_stepped).sum())
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Deduplicated:
+        """Return the chosen of ``kept``, by mask, and their repeats."""
+        is_repeat = chosen[self.kept_at]
+        places = np.cumsum(chosen) - 1
+        return Deduplicated(
+            self.kept.where(chosen),
+            self.repeats.where(is_repeat),
+            places[self.kept_at[is_repeat]],
+        )
+
+    def conflicts(self, stored: _Floats) -> int:
+        """Count the stepped points that have another value than the log.
+
+        Args:
+            stored: the value that stands in the log for each of ``kept``; of what is new, its own.
+        """
+        given = np.concatenate((self.kept.values, self.repeats.values))
+        standing = np.concatenate((stored, stored[self.kept_at]))
+        is_stepped = np.concatenate((self.kept.steps, self.repeats.steps)) != SCALAR_STEP
+        is_same = (standing == given) | (np.isnan(standing) & np.isnan(given))
+        return int((~is_same & is_stepped).sum())
 
 
 def without_repeats(batch: PointBatch) -> Deduplicated:
@@ -111,6 +115,9 @@ def without_repeats(batch: PointBatch) -> Deduplicated:
 
     Of scalars with equal times the last given stays.
     """
+    if _is_sorted(batch):
+        none = np.zeros(0, dtype=np.int64)
+        return Deduplicated(batch, batch.where(none), none)
     # Stable: of equal keys the first given stays first. Scalars are turned round: newest first.
     is_scalar = batch.steps == SCALAR_STEP
     places = np.arange(len(batch))
@@ -123,15 +130,11 @@ def without_repeats(batch: PointBatch) -> Deduplicated:
     return Deduplicated(batch.where(~is_repeat), batch.where(is_repeat), kept_at[is_repeat])
 
 
-def joined(one: PointBatch, two: PointBatch) -> PointBatch:
-    """Return the points of two batches of the same series."""
-    return PointBatch(
-        one.series,
-        np.concatenate((one.index, two.index)),
-        np.concatenate((one.steps, two.steps)),
-        np.concatenate((one.times_us, two.times_us)),
-        np.concatenate((one.values, two.values)),
-    )
+def _is_sorted(batch: PointBatch) -> bool:
+    """Whether the points stand by series and step already, each step once: clients send them so."""
+    is_next_series = batch.index[1:] > batch.index[:-1]
+    is_next_step = (batch.index[1:] == batch.index[:-1]) & (batch.steps[1:] > batch.steps[:-1])
+    return bool((is_next_series | is_next_step).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +148,12 @@ class SummaryParts:
     last_times_us: _Ints
     last_steps: _Ints
     last_values: _Floats
-    min_values: list[float | None]
-    min_steps: list[int | None]
-    max_values: list[float | None]
-    max_steps: list[int | None]
+    first_steps: _Ints
+    min_values: _Floats
+    """Of the finite values; where there is none, infinite."""
+    min_steps: _Ints
+    max_values: _Floats
+    max_steps: _Ints
     finite_sums: _Floats
 
 
@@ -159,7 +164,6 @@ def summary_parts(batch: PointBatch) -> SummaryParts:
     starts = np.flatnonzero(np.r_[True, batch.index[1:] != batch.index[:-1]])
     stops = np.r_[starts[1:], len(batch)]
     is_finite = np.isfinite(batch.values)
-    has_finite = np.logical_or.reduceat(is_finite, starts)
     lows = np.where(is_finite, batch.values, np.inf)
     highs = np.where(is_finite, batch.values, -np.inf)
     low, high = np.minimum.reduceat(lows, starts), np.maximum.reduceat(highs, starts)
@@ -167,6 +171,9 @@ def summary_parts(batch: PointBatch) -> SummaryParts:
     # Sorted by step: the first place of an extreme is the one at its lowest step.
     low_at = _first_places(lows == np.repeat(low, sizes), starts)
     high_at = _first_places(highs == np.repeat(high, sizes), starts)
+    # A sum that passes the greatest number is infinite.
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.add.reduceat(np.where(is_finite, batch.values, 0.0), starts)
     return SummaryParts(
         index=batch.index[starts],
         counts=sizes,
@@ -175,39 +182,15 @@ def summary_parts(batch: PointBatch) -> SummaryParts:
         last_times_us=np.maximum.reduceat(batch.times_us, starts),
         last_steps=batch.steps[stops - 1],
         last_values=batch.values[stops - 1],
-        min_values=_or_none(low, has_finite),
-        min_steps=_or_none(batch.steps[low_at], has_finite),
-        max_values=_or_none(high, has_finite),
-        max_steps=_or_none(batch.steps[high_at], has_finite),
-        finite_sums=np.add.reduceat(np.where(is_finite, batch.values, 0.0), starts),
+        first_steps=batch.steps[starts],
+        min_values=low,
+        min_steps=batch.steps[low_at],
+        max_values=high,
+        max_steps=batch.steps[high_at],
+        finite_sums=sums,
     )
 
 
 def _first_places(is_there: npt.NDArray[np.bool_], starts: _Ints) -> _Ints:
     places = np.where(is_there, np.arange(len(is_there)), len(is_there))
     return np.minimum.reduceat(places, starts)
-
-
-def _or_none(values: npt.NDArray[np.generic], is_known: npt.NDArray[np.bool_]) -> list[Any]:
-    return [
-        value if known else None
-        for value, known in zip(values.tolist(), is_known.tolist(), strict=True)
-    ]
-
-
-def binary_rows(batch: PointBatch, series_ids: _Ints) -> bytes:
-    """Return a batch in PostgreSQL's binary form of ``COPY``.
-
-    Args:
-        batch: the points.
-        series_ids: the database's number of each of ``batch.series``.
-    """
-    rows = np.empty(len(batch), dtype=_COPY_ROW)
-    rows["fields"] = 4
-    for size in ("series_size", "step_size", "time_size", "value_size"):
-        rows[size] = 8
-    rows["series"] = series_ids[batch.index]
-    rows["step"] = batch.steps
-    rows["time"] = batch.times_us - _EPOCH_US
-    rows["value"] = batch.values
-    return _COPY_HEADER + rows.tobytes() + _COPY_TRAILER

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, ParamConflictError
+from mapi.series.budgets import Drops, fit_count
 from mapi.series.config_leaves import param_text
 from mapi.series.names import check_param, check_tag
 from mapi.series.numbers import number_from_text
+from mapi.tracking.writing import API, Added, Counts, Sender, close_writing, open_writing
 from mapi.wire.decoding import pointer
+from mapi.wire.enums import Budget, Source
+from mapi.wire.notes import ParamFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
     from mapi.database.door import Connection
+    from mapi.tracking.writing import Writing
 
-__all__ = ["write_params", "write_tags"]
+__all__ = ["delete_tag", "list_params", "list_tags", "write_params", "write_tags"]
+
+#: Of the texts of one page: 5 000 params of 64 KiB are no answer that anyone could read.
+_PAGE_BYTES_MAX: Final = 4 << 20
 
 
 async def write_params(
-    connection: Connection, run_id: UUID, params: Mapping[str, Any], *, source: str = "api"
-) -> int:
+    connection: Connection, run_id: UUID, params: Mapping[str, Any], *, sender: Sender = API
+) -> Counts:
     """Write params; the same value again is no change.
 
-    Returns:
-        How many are new.
+    Of a runner, which cannot be answered, a param with another value is dropped and counted.
 
     Raises:
         InvalidError: a key or a value breaks its rule.
         ParamConflictError: one has another value; nothing was written.
         NotFoundError: there is no such run.
+        ForbiddenError: the sender may not write there.
+        StateError: the run is in the trash.
     """
     texts = {key: param_text(value) for key, value in params.items()}
     _raise_any(
@@ -41,48 +50,68 @@ async def write_params(
             if (wrong := check_param(key, text))
         ]
     )
-    project_id, change_seq = await _lock(connection, run_id)
+    writing = await open_writing(connection, run_id, sender)
     cursor = await connection.execute(
-        query("runs.find_params"), {"run": run_id, "keys": list(texts)}
+        query("notes.find_params"), {"run": run_id, "keys": list(texts)}
     )
     known: dict[str, str] = dict(await cursor.fetchall())
-    conflicts = [
-        Fault(pointer("params", key), f"the param {key} is {known[key][:80]!r} already")
-        for key in known
-        if known[key] != texts[key]
-    ]
-    if conflicts:
+    conflicts = [key for key in texts if known.get(key, texts[key]) != texts[key]]
+    if conflicts and sender.source is not Source.RUNNER:
         raise ParamConflictError(
             f"{len(conflicts)} params have another value already; a param is written once. "
             "Nothing was written.",
-            conflicts,
+            [
+                Fault(pointer("params", key), f"the param {key} is {known[key][:80]!r} already")
+                for key in conflicts
+            ],
         )
     new = [key for key in texts if key not in known]
-    if new:
+    kept, dropped = await _fit(writing, new, Budget.PARAMS)
+    if kept:
         await connection.execute(
-            query("runs.insert_params"),
+            query("notes.insert_params"),
             {
-                "run": run_id,
-                "project": project_id,
-                "source": source,
-                "change_seq": change_seq,
-                "keys": new,
-                "texts": [texts[key] for key in new],
-                "numbers": [number_from_text(texts[key]) for key in new],
+                **writing.about,
+                "keys": kept,
+                "texts": [texts[key] for key in kept],
+                "numbers": [number_from_text(texts[key]) for key in kept],
             },
         )
-        await connection.execute(query("runs.bump"), {"run": run_id, "change_seq": change_seq})
-    return len(new)
+    return await _close(
+        writing,
+        list(texts),
+        Counts(len(kept), len(texts) - len(new), len(conflicts)),
+        dropped=dict.fromkeys(dropped, Budget.PARAMS),
+    )
+
+
+async def list_params(
+    connection: Connection, run_id: UUID, *, after: str = ""
+) -> tuple[dict[str, ParamFacts], str | None]:
+    """Return a page of the params of a run by key, and the key to go on behind, if there are more."""
+    cursor = await connection.execute(
+        query("notes.list_params"),
+        {"run": run_id, "after": after, "bytes_max": _PAGE_BYTES_MAX},
+    )
+    found = {
+        key: ParamFacts(text=text, number=number, source=Source(source), time=time)
+        for key, text, number, source, time in await cursor.fetchall()
+    }
+    # A page that was cut short is nearly full, or its last param alone is large.
+    is_full = sum(len(one.text.encode()) for one in found.values()) >= _PAGE_BYTES_MAX
+    return found, list(found)[-1] if is_full else None
 
 
 async def write_tags(
-    connection: Connection, run_id: UUID, tags: Mapping[str, str], *, source: str = "api"
-) -> None:
+    connection: Connection, run_id: UUID, tags: Mapping[str, str], *, sender: Sender = API
+) -> Counts:
     """Write tags; the last value of a key stays.
 
     Raises:
         InvalidError: a key or a value breaks its rule.
         NotFoundError: there is no such run.
+        ForbiddenError: the sender may not write there.
+        StateError: the run is in the trash.
     """
     _raise_any(
         [
@@ -91,28 +120,81 @@ async def write_tags(
             if (wrong := check_tag(key, text))
         ]
     )
-    project_id, change_seq = await _lock(connection, run_id)
-    await connection.execute(
-        query("runs.upsert_tags"),
-        {
-            "run": run_id,
-            "project": project_id,
-            "source": source,
-            "change_seq": change_seq,
-            "keys": list(tags),
-            "texts": list(tags.values()),
-        },
+    writing = await open_writing(connection, run_id, sender)
+    cursor = await connection.execute(
+        query("notes.find_tags"), {"run": run_id, "keys": list(tags)}
     )
-    await connection.execute(query("runs.bump"), {"run": run_id, "change_seq": change_seq})
+    known = {row[0] for row in await cursor.fetchall()}
+    _, dropped = await _fit(writing, [key for key in tags if key not in known], Budget.TAGS)
+    kept = [key for key in tags if key not in dropped]
+    cursor = await connection.execute(
+        query("notes.upsert_tags"),
+        {**writing.about, "keys": kept, "texts": [tags[key] for key in kept]},
+    )
+    return await _close(
+        writing,
+        list(tags),
+        Counts(cursor.rowcount, len(kept) - cursor.rowcount),
+        dropped=dict.fromkeys(dropped, Budget.TAGS),
+    )
 
 
-async def _lock(connection: Connection, run_id: UUID) -> tuple[int, int]:
-    """Lock a run; return its project and the number of the change that is made to it."""
-    cursor = await connection.execute(query("points.lock_run"), {"run": run_id})
-    row = await cursor.fetchone()
-    if row is None:
-        raise NotFoundError("There is no such run.")
-    return row[0], row[2] + 1
+async def delete_tag(
+    connection: Connection, run_id: UUID, key: str, *, sender: Sender = API
+) -> None:
+    """Delete a tag.
+
+    Raises:
+        InvalidError: the platform writes this tag.
+        NotFoundError: there is no such run, or no such tag.
+        ForbiddenError: the sender may not write there.
+        StateError: the run is in the trash.
+    """
+    wrong = check_tag(key, "")
+    if wrong is not None:
+        raise InvalidError(Fault("/path/key", wrong))
+    writing = await open_writing(connection, run_id, sender)
+    cursor = await connection.execute(query("notes.delete_tag"), {"run": run_id, "key": key})
+    if not cursor.rowcount:
+        raise NotFoundError(f"The run has no tag {key!r}.")
+    await close_writing(writing, Added())
+
+
+async def list_tags(connection: Connection, run_id: UUID) -> dict[str, str]:
+    """Return the tags of a run by key."""
+    cursor = await connection.execute(query("notes.list_tags"), {"run": run_id})
+    return dict(await cursor.fetchall())
+
+
+async def _fit(writing: Writing, new: list[str], budget: Budget) -> tuple[list[str], list[str]]:
+    """Return the new keys that are kept, and those that the budget has no room for."""
+    limit = writing.budgets.limit(budget)
+    if limit is None or not new:
+        return new, []
+    name = "notes.count_params" if budget is Budget.PARAMS else "notes.count_tags"
+    cursor = await writing.connection.execute(query(name), {"run": writing.run_id})
+    stored = (await cursor.fetchone() or (0,))[0]
+    kept = fit_count(limit, stored=stored, given=len(new))
+    return new[:kept], new[kept:]
+
+
+async def _close(
+    writing: Writing, keys: list[str], counts: Counts, *, dropped: Mapping[str, Budget]
+) -> Counts:
+    """Close the write of notes, and return its counts with what was dropped."""
+    drops = Drops.of({budget: len(dropped) for budget in dropped.values()})
+    warning = None
+    if counts.accepted or drops:
+        warning = await close_writing(writing, Added(), drops=drops)
+    places = {key: at for at, key in enumerate(keys)}
+    return Counts(
+        counts.accepted,
+        counts.duplicates,
+        counts.conflicts,
+        len(dropped),
+        rejected_by={places[key]: budget for key, budget in dropped.items()},
+        warning=warning,
+    )
 
 
 def _raise_any(faults: list[Fault]) -> None:

@@ -8,116 +8,82 @@ other values, the summary is made again from the points.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
+from mapi.database.arrays import FloatArray, IntArray, TimeArray
 from mapi.database.queries import query
 from mapi.series.names import labels_hash
-from mapi.tracking.batch import PointBatch, Series, summary_parts
+from mapi.tracking.batch import summary_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from uuid import UUID
+    from collections.abc import Sequence
 
-    from mapi.database.door import Connection
+    import numpy as np
+    import numpy.typing as npt
 
-__all__ = ["Writing", "labels_json", "merge", "rebuild", "times"]
+    from mapi.tracking.batch import PointBatch, Series, SummaryParts
+    from mapi.tracking.writing import Writing
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+__all__ = ["labels_json", "merge", "rebuild"]
 
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """One batch on its way into the log of one run, whose row is locked."""
-
-    connection: Connection
-    run_id: UUID
-    project_id: int
-    attempt: int
-    source: str
-    change_seq: int
-    """The change that this batch is."""
-    newest_attempt: int
-    """The highest attempt of the run; 0 where none was registered."""
+#: Series of one statement: with 10 000 points each it takes a second or two, far below the limit.
+_REBUILD_SERIES: Final = 200
 
 
-async def merge(writing: Writing, batch: PointBatch, series_ids: npt.NDArray[np.int64]) -> None:
-    """Add new points, sorted by series and step, to the summaries of their series."""
-    parts = summary_parts(batch)
-    places = parts.index.tolist()
-    if writing.attempt > 1 or writing.newest_attempt > 1:
-        first_steps = batch.steps[np.searchsorted(batch.index, parts.index)].tolist()
-        unsafe = await _unsafe(writing, [batch.series[at] for at in places], first_steps)
-        if unsafe:
-            await rebuild(writing, [batch.series[places[at]] for at in unsafe])
-            safe = np.isin(batch.index, [places[at] for at in unsafe], invert=True)
-            batch = batch.where(safe)
-            if not len(batch):
-                return
-            parts = summary_parts(batch)
-            places = parts.index.tolist()
-    series = [batch.series[at] for at in places]
+async def merge(
+    writing: Writing,
+    batch: PointBatch,
+    series_ids: npt.NDArray[np.int64],
+    *,
+    attempt: int,
+    parts: SummaryParts | None = None,
+) -> None:
+    """Add new points to the summaries of their series.
+
+    Args:
+        writing: the open write.
+        batch: the points, sorted by series and step, none of which another attempt wrote.
+        series_ids: the database's number of each of ``batch.series``.
+        attempt: which one wrote them.
+        parts: the batch's, if they are known already.
+    """
+    parts = summary_parts(batch) if parts is None else parts
+    series = [batch.series[at] for at in parts.index.tolist()]
     await writing.connection.execute(
         query("points.merge_summaries"),
         {
             **_about(writing, series),
-            "attempt": writing.attempt,
-            "source": writing.source,
+            "attempt": attempt,
             "labels": [labels_json(one) for one in series],
-            "series": series_ids[parts.index].tolist(),
-            "counts": parts.counts.tolist(),
-            "nonfinites": parts.nonfinite_counts.tolist(),
-            "first_times": times(parts.first_times_us),
-            "last_times": times(parts.last_times_us),
-            "last_steps": parts.last_steps.tolist(),
-            "last_values": parts.last_values.tolist(),
-            "min_values": parts.min_values,
-            "min_steps": parts.min_steps,
-            "max_values": parts.max_values,
-            "max_steps": parts.max_steps,
-            "finite_sums": parts.finite_sums.tolist(),
+            "series": IntArray(series_ids[parts.index]),
+            "counts": IntArray(parts.counts),
+            "nonfinites": IntArray(parts.nonfinite_counts),
+            "first_times": TimeArray(parts.first_times_us),
+            "last_times": TimeArray(parts.last_times_us),
+            "last_steps": IntArray(parts.last_steps),
+            "last_values": FloatArray(parts.last_values),
+            "min_values": FloatArray(parts.min_values),
+            "min_steps": IntArray(parts.min_steps),
+            "max_values": FloatArray(parts.max_values),
+            "max_steps": IntArray(parts.max_steps),
+            "finite_sums": FloatArray(parts.finite_sums),
         },
         binary=True,
     )
 
 
-async def _unsafe(writing: Writing, series: list[Series], first_steps: list[int]) -> list[int]:
-    """Return the places of the series whose new points do not simply lie behind what is known."""
-    if writing.newest_attempt > writing.attempt:
-        return list(range(len(series)))
-    cursor = await writing.connection.execute(
-        query("points.known_summaries"), _about(writing, series), binary=True
-    )
-    # A runner's attempt begins anew with each series; a continuation adds to what is there, and may
-    # write a step that an older attempt wrote.
-    begins_anew = writing.source == "runner"
-    unsafe = []
-    for ordinal, attempt, last_step, _ in await cursor.fetchall():
-        if begins_anew:
-            is_safe = attempt == writing.attempt
-        else:
-            is_safe = attempt <= writing.attempt and first_steps[ordinal - 1] > last_step
-        if not is_safe:
-            unsafe.append(ordinal - 1)
-    return unsafe
-
-
-async def rebuild(writing: Writing, series: Iterable[Series]) -> None:
+async def rebuild(writing: Writing, series: Sequence[Series]) -> None:
     """Make the summaries of ``series`` again from their points; of none left, none."""
-    await writing.connection.execute(
-        query("points.rebuild_summaries"), _about(writing, list(series)), binary=True
-    )
+    for start in range(0, len(series), _REBUILD_SERIES):
+        await writing.connection.execute(
+            query("points.rebuild_summaries"),
+            _about(writing, series[start : start + _REBUILD_SERIES]),
+        )
 
 
-def _about(writing: Writing, series: list[Series]) -> dict[str, Any]:
+def _about(writing: Writing, series: Sequence[Series]) -> dict[str, Any]:
     return {
-        "run": writing.run_id,
-        "project": writing.project_id,
-        "change_seq": writing.change_seq,
+        **writing.about,
         "keys": [one.key for one in series],
         "hashes": [labels_hash(one.labels) for one in series],
     }
@@ -126,9 +92,3 @@ def _about(writing: Writing, series: list[Series]) -> dict[str, Any]:
 def labels_json(series: Series) -> str:
     """Return the labels of a series as JSON."""
     return json.dumps(dict(series.labels), ensure_ascii=False)
-
-
-def times(times_us: npt.NDArray[np.int64]) -> list[datetime]:
-    """Return microseconds since 1970 as times."""
-    # Whole microseconds added to a date: a float of seconds would lose some.
-    return [_EPOCH + timedelta(microseconds=one) for one in times_us.tolist()]

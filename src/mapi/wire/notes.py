@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 
-from msgspec import Meta, field
+from msgspec import Meta, Raw, field
 
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import LogLevel, Source
@@ -14,6 +14,7 @@ __all__ = [
     "LOG_LINES_MAX",
     "SPANS_MAX",
     "Document",
+    "DocumentFacts",
     "LogAppend",
     "LogLine",
     "LogLineFacts",
@@ -62,6 +63,7 @@ class Params(Answer, kw_only=True):
     """`GET /v1/runs/{id}/params`."""
 
     params: Annotated[dict[str, ParamFacts], Meta(description="By key.")]
+    next_after: Annotated[str | None, Meta(description="Where to go on; null at the end.")] = None
 
 
 class TagsBody(Request, kw_only=True):
@@ -110,9 +112,10 @@ class LogLineFacts(Answer, kw_only=True):
     time: Annotated[datetime, Meta(description="When it was logged.")]
     level: Annotated[LogLevel, Meta(description="How much it matters.")]
     message: Annotated[str, Meta(description="Plain text.")]
-    fields: Annotated[dict[str, Any] | None, Meta(description="What goes with it.")]
+    fields: Annotated[Raw | None, Meta(description="What goes with it, as JSON.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
     stream: Annotated[str, Meta(description="The stream that wrote.")]
+    rank: Annotated[int, Meta(description="The rank that wrote.")] = 0
 
 
 class LogPage(Answer, kw_only=True):
@@ -160,7 +163,7 @@ class SpanFacts(Answer, kw_only=True):
     depth: Annotated[int, Meta(description="How many it lies in.")]
     track: Annotated[int, Meta(description="The thread or task it ran in.")]
     step: Annotated[int | None, Meta(description="The open step.")]
-    fields: Annotated[dict[str, Any] | None, Meta(description="Its attributes.")]
+    fields: Annotated[Raw | None, Meta(description="Its attributes, as JSON.")]
 
 
 class SpanPage(Answer, kw_only=True):
@@ -176,3 +179,12 @@ class Document(Request, kw_only=True):
     content: Annotated[dict[str, Any], Meta(description="At most 1 MiB of JSON.")]
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")] = ""
     rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
+
+
+class DocumentFacts(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/environment` and `…/config`."""
+
+    content: Annotated[Raw, Meta(description="The JSON that was put.")]
+    stream: Annotated[str, Meta(description="The stream that wrote.")]
+    rank: Annotated[int, Meta(description="The rank that wrote.")]
+    time: Annotated[datetime, Meta(description="When it was put.")]

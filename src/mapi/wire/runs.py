@@ -16,6 +16,7 @@ __all__ = [
     "AttemptBody",
     "AttemptEnd",
     "AttemptFacts",
+    "AttemptList",
     "Cursor",
     "Heartbeat",
     "ParseBody",
@@ -277,3 +278,11 @@ class AttemptFacts(Answer, kw_only=True):
     started: Annotated[datetime, Meta(description="When it began.")]
     finished: Annotated[datetime | None, Meta(description="When it ended.")]
     status: Annotated[RunStatus | None, Meta(description="Null while it goes on.")]
+
+
+class AttemptList(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/attempts`."""
+
+    attempts: Annotated[
+        list[AttemptFacts], Meta(description="Registered ones, by stream, rank and number.")
+    ]

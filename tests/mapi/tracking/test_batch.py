@@ -26,12 +26,12 @@ Point = tuple[int, int, int, float]
 
 def batch_of(points: list[Point]) -> PointBatch:
     columns = list(zip(*points, strict=True)) if points else [(), (), (), ()]
-    return PointBatch(
+    return PointBatch.of(
         SERIES,
-        np.array(columns[0], dtype=np.int64),
-        np.array(columns[1], dtype=np.int64),
-        np.array(columns[2], dtype=np.int64),
-        np.array(columns[3], dtype=np.float64),
+        index=np.array(columns[0], dtype=np.int64),
+        steps=np.array(columns[1], dtype=np.int64),
+        times_us=np.array(columns[2], dtype=np.int64),
+        values=np.array(columns[3], dtype=np.float64),
     )
 
 
@@ -71,8 +71,27 @@ def test_one_point_of_each_step_stays(points: list[Point]) -> None:
     assert len(result.repeats) == len(points) - len(kept)
     for repeat, at in zip(result.repeats.steps.tolist(), result.kept_at.tolist(), strict=True):
         assert repeat == batch.steps[at]
-    assert result.conflicts(np.ones(len(batch), dtype=np.bool_)) == expected_conflicts
-    assert result.conflicts(np.zeros(len(batch), dtype=np.bool_)) == 0
+    for point, place in zip(found, batch.places.tolist(), strict=True):
+        assert repr(points[place]) == repr(point)
+    assert result.conflicts(batch.values) == expected_conflicts
+
+
+@given(POINTS, st.sets(st.integers(0, 29)))
+def test_what_is_left_out_takes_its_repeats_along(points: list[Point], left_out: set[int]) -> None:
+    result = without_repeats(batch_of(points))
+    chosen = np.array([at not in left_out for at in range(len(result.kept))], dtype=np.bool_)
+    left = {points[place][:2] for place in result.kept.places[chosen].tolist()}
+    rest = [point for point in points if point[:2] in left]
+    expected = without_repeats(batch_of(rest))
+    found = result.only(chosen)
+    assert repr(found.kept.values) == repr(expected.kept.values)
+    assert found.kept_at.tolist() == expected.kept_at.tolist()
+    assert found.conflicts(found.kept.values) == expected.conflicts(expected.kept.values)
+
+
+def test_sums_that_pass_the_greatest_number_are_infinite() -> None:
+    batch = batch_of([(0, step, 0, 1.7e308) for step in range(3)])
+    assert summary_parts(batch).finite_sums.tolist() == [math.inf]
 
 
 def part_by_rule(points: list[Point]) -> dict[str, Any]:
@@ -107,7 +126,7 @@ def test_the_part_of_a_series_says_what_its_points_are(points: list[Point]) -> N
             "nonfinite": parts.nonfinite_counts[at],
             "times": (parts.first_times_us[at], parts.last_times_us[at]),
             "last": (parts.last_steps[at], repr(float(parts.last_values[at]))),
-            "min": None if low is None else (low, parts.min_steps[at]),
-            "max": None if high is None else (high, parts.max_steps[at]),
+            "min": None if not math.isfinite(low) else (low, parts.min_steps[at]),
+            "max": None if not math.isfinite(high) else (high, parts.max_steps[at]),
             "sum": parts.finite_sums[at],
         } == part_by_rule(by_series[index])

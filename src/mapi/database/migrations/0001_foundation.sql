@@ -147,6 +147,8 @@ create table mapi.runs (
     series_count int not null default 0,
     log_count bigint not null default 0,
     log_bytes bigint not null default 0,
+    span_count bigint not null default 0,
+    span_bytes bigint not null default 0,
     media_count int not null default 0,
     media_bytes bigint not null default 0,
     -- what budgets dropped, by budget
@@ -298,6 +300,7 @@ create table mapi.run_logs (
     fields jsonb,
     source text not null,
     stream text not null default '',
+    rank int not null default 0,
     primary key (tenant_id, run_id, id),
     foreign key (tenant_id, run_id) references mapi.runs on delete cascade
 );
@@ -360,14 +363,18 @@ create table mapi.run_spans (
     foreign key (tenant_id, run_id) references mapi.runs on delete cascade
 );
 
+create index run_spans_start on mapi.run_spans (tenant_id, run_id, start_ns, id);
+
 create table mapi.run_documents (
     tenant_id int not null,
     run_id uuid not null,
-    -- 'environment' or 'config', with stream and rank where there are several
+    -- 'environment' or 'config'
     name text not null,
+    stream text not null default '',
+    rank int not null default 0,
     content jsonb not null,
     time timestamptz not null default now(),
-    primary key (tenant_id, run_id, name),
+    primary key (tenant_id, run_id, name, stream, rank),
     foreign key (tenant_id, run_id) references mapi.runs on delete cascade
 );
 
@@ -452,6 +459,21 @@ begin atomic
         and points.step <= last_wanted
         and (part.stop is null or points.step < part.stop)
     order by points.step, part.attempt desc;
+end;
+
+-- Sums that pass the greatest number are infinite; PostgreSQL's own would fail.
+create function mapi.bounded_sum(one float8, two float8) returns float8
+language sql immutable parallel safe
+return case
+    when abs(one / 2 + two / 2) < 8.98e307 then one + two
+    else 'Infinity'::float8 * sign(one / 2 + two / 2)
+end;
+create function mapi.bounded_sum(one float8, two numeric) returns float8
+language sql immutable parallel safe
+return case
+    when two is null then one
+    when abs(one::numeric + two) < 1.797e308 then (one::numeric + two)::float8
+    else 'Infinity'::float8 * sign(two)::float8
 end;
 
 -- The view with the promised columns; it reads as whoever asks.

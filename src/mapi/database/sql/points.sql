@@ -1,25 +1,69 @@
--- name: lock_run
--- Every write to the log of a run begins here: writers of one run wait for each other in one place,
--- so they cannot deadlock further on.
-select
-    project_id, limits, change_seq, point_count, series_count, dropped, trashed is not null,
-    (
-        select coalesce(max(attempt), 0) from run_attempts
-        where tenant_id = mapi.current_tenant() and run_id = %(run)s
-    )
-from runs
-where tenant_id = mapi.current_tenant() and id = %(run)s
-for update
-
 -- name: find_series
-select wanted.ordinal, series.id, series.sealed_through_step
+-- What is known of each series: its number in the attempt, how many other attempts wrote it, and
+-- what its summary says.
+select
+    wanted.ordinal, own.id, own.sealed_through_step, coalesce(own.others, 0),
+    coalesce(known.attempt, 0), coalesce(known.last_step, -1), coalesce(known.count, 0)
 from unnest(%(keys)s::text[], %(hashes)s::int8[]) with ordinality as wanted (key, hash, ordinal)
-join run_series as series
-    on series.tenant_id = mapi.current_tenant()
-    and series.run_id = %(run)s
-    and series.key = wanted.key
-    and series.labels_hash = wanted.hash
-    and series.attempt = %(attempt)s
+left join lateral (
+    select
+        max(series.id) filter (where series.attempt = asked.attempt) as id,
+        max(series.sealed_through_step) filter (where series.attempt = asked.attempt)
+            as sealed_through_step,
+        count(*) filter (where series.attempt <> asked.attempt) as others
+    from
+        run_series as series,
+        (
+            select coalesce(
+                %(attempt)s::int,
+                (
+                    select max(newest.attempt)
+                    from run_attempts as newest
+                    where
+                        newest.tenant_id = mapi.current_tenant()
+                        and newest.run_id = %(run)s
+                        and newest.stream = %(stream)s
+                        and newest.rank = %(rank)s
+                ),
+                1
+            ) as attempt
+        ) as asked
+    where
+        series.tenant_id = mapi.current_tenant()
+        and series.run_id = %(run)s
+        and series.key = wanted.key
+        and series.labels_hash = wanted.hash
+) as own on true
+left join run_metric_summary as known
+    on known.tenant_id = mapi.current_tenant()
+    and known.run_id = %(run)s
+    and known.key = wanted.key
+    and known.labels_hash = wanted.hash
+order by wanted.ordinal
+
+-- name: insert
+-- Only of points that are known to be new: to look for conflicts would double what it takes.
+insert into run_metric_points (tenant_id, series_id, step, time, value)
+select mapi.current_tenant(), given.*
+from unnest(%(series)s::int8[], %(steps)s::int8[], %(times)s::timestamptz[], %(values)s::float8[])
+    as given (series_id, step, time, value)
+
+-- name: find_stored
+-- Which of the points have their place taken, and by what value.
+select array_agg(given.ordinal - 1), array_agg(points.value)
+from
+    unnest(%(series)s::int8[], %(steps)s::int8[]) with ordinality as given (series_id, step, ordinal)
+join run_metric_points as points
+    on points.tenant_id = mapi.current_tenant()
+    and points.series_id = given.series_id
+    and points.step = given.step
+
+-- name: count_sizes
+select wanted.ordinal - 1, count(*)
+from unnest(%(series)s::int8[]) with ordinality as wanted (id, ordinal)
+join run_metric_points as points
+    on points.tenant_id = mapi.current_tenant() and points.series_id = wanted.id
+group by wanted.ordinal
 
 -- name: make_series
 insert into run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)
@@ -32,57 +76,6 @@ from
 order by wanted.ordinal
 returning id
 
--- name: make_stage
-create temporary table if not exists stage (
-    series_id bigint not null, step bigint not null, time timestamptz not null, value float8 not null
-) on commit delete rows
-
--- name: copy_stage
-copy pg_temp.stage (series_id, step, time, value) from stdin (format binary)
-
--- name: insert_stage
--- How many were new, and which only if not all were.
-with inserted as (
-    insert into run_metric_points (tenant_id, series_id, step, time, value)
-    select mapi.current_tenant(), stage.series_id, stage.step, stage.time, stage.value
-    from pg_temp.stage
-    on conflict do nothing
-    returning series_id, step
-),
-counted as (select count(*) as count from inserted)
-select
-    counted.count,
-    case when counted.count < %(count)s then (select array_agg(inserted.series_id) from inserted) end,
-    case when counted.count < %(count)s then (select array_agg(inserted.step) from inserted) end
-from counted
-
--- name: insert_arrays
-with inserted as (
-    insert into run_metric_points (tenant_id, series_id, step, time, value)
-    select mapi.current_tenant(), given.*
-    from unnest(%(series)s::int8[], %(steps)s::int8[], %(times)s::timestamptz[], %(values)s::float8[])
-        as given (series_id, step, time, value)
-    on conflict do nothing
-    returning series_id, step
-),
-counted as (select count(*) as count from inserted)
-select
-    counted.count,
-    case when counted.count < %(count)s then (select array_agg(inserted.series_id) from inserted) end,
-    case when counted.count < %(count)s then (select array_agg(inserted.step) from inserted) end
-from counted
-
--- name: count_conflicts
--- Of points that were there before: those whose value was another one.
-select count(*)
-from unnest(%(series)s::int8[], %(steps)s::int8[], %(values)s::float8[])
-    as given (series_id, step, value)
-join run_metric_points as points
-    on points.tenant_id = mapi.current_tenant()
-    and points.series_id = given.series_id
-    and points.step = given.step
-where points.value is distinct from given.value
-
 -- name: merge_summaries
 -- The parts of this batch, one row a series, join what is known of it.
 insert into run_metric_summary as known (
@@ -93,8 +86,12 @@ insert into run_metric_summary as known (
 select
     mapi.current_tenant(), %(run)s, part.key, part.hash, part.labels::jsonb, %(project)s,
     %(attempt)s, part.series_id, part.last_step = -1, part.count, part.nonfinite, part.first_time,
-    part.last_time, part.last_step, part.last_value, part.min_value, part.min_step, part.max_value,
-    part.max_step, part.finite_sum, %(change_seq)s, %(source)s
+    part.last_time, part.last_step, part.last_value,
+    case when part.nonfinite < part.count then part.min_value end,
+    case when part.nonfinite < part.count then part.min_step end,
+    case when part.nonfinite < part.count then part.max_value end,
+    case when part.nonfinite < part.count then part.max_step end,
+    part.finite_sum, %(change_seq)s, %(source)s
 from unnest(
     %(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[], %(series)s::int8[],
     %(counts)s::int8[], %(nonfinites)s::int8[], %(first_times)s::timestamptz[],
@@ -132,20 +129,9 @@ on conflict (tenant_id, run_id, key, labels_hash) do update set
             then known.max_step
         else excluded.max_step
     end,
-    finite_sum = known.finite_sum + excluded.finite_sum,
+    finite_sum = mapi.bounded_sum(known.finite_sum, excluded.finite_sum),
     change_seq = excluded.change_seq,
     source = excluded.source
-
--- name: count_points
-update runs set
-    change_seq = %(change_seq)s,
-    -- Who writes lives.
-    heartbeat = now(),
-    version = version + (status = 'lost')::int,
-    status = case when status = 'lost' then 'running' else status end,
-    point_count = point_count + %(points)s,
-    series_count = series_count + %(series)s
-where tenant_id = mapi.current_tenant() and id = %(run)s
 
 -- name: replace_scalars
 -- The newest by time stays; of equal times the later given.
@@ -175,6 +161,16 @@ with part as (
         and series.run_id = %(run)s
         and series.key = wanted.key
         and series.labels_hash = wanted.hash
+    -- What was pruned can be made again from nothing that is left: its summary stays as it is.
+    where not exists (
+        select from run_series as pruned
+        where
+            pruned.tenant_id = mapi.current_tenant()
+            and pruned.run_id = %(run)s
+            and pruned.key = wanted.key
+            and pruned.labels_hash = wanted.hash
+            and pruned.sealed_through_step is not null
+    )
 ),
 chosen as (
     select distinct on (part.key, part.labels_hash, points.step)
@@ -202,7 +198,11 @@ rebuilt as (
         (array_agg(step order by value, step) filter (where is_finite))[1],
         max(value) filter (where is_finite),
         (array_agg(step order by value desc, step) filter (where is_finite))[1],
-        coalesce(sum(value) filter (where is_finite), 0), %(change_seq)s,
+        mapi.bounded_sum(
+            coalesce(sum(value) filter (where is_finite and abs(value) < 1e290), 0),
+            sum(value::numeric) filter (where is_finite and abs(value) >= 1e290)
+        ),
+        %(change_seq)s,
         (array_agg(source order by attempt desc))[1]
     from chosen
     group by key, labels_hash
@@ -229,12 +229,13 @@ where
         select from rebuilt
         where rebuilt.key = wanted.key and rebuilt.labels_hash = wanted.hash
     )
+    and not exists (
+        select from run_series as pruned
+        where
+            pruned.tenant_id = mapi.current_tenant()
+            and pruned.run_id = %(run)s
+            and pruned.key = wanted.key
+            and pruned.labels_hash = wanted.hash
+            and pruned.sealed_through_step is not null
+    )
 
--- name: known_summaries
-select wanted.ordinal, summary.attempt, summary.last_step, summary.is_scalar
-from unnest(%(keys)s::text[], %(hashes)s::int8[]) with ordinality as wanted (key, hash, ordinal)
-join run_metric_summary as summary
-    on summary.tenant_id = mapi.current_tenant()
-    and summary.run_id = %(run)s
-    and summary.key = wanted.key
-    and summary.labels_hash = wanted.hash
