@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from litestar import Litestar
     from tenants import Tenant
 
-__all__ = ["Caller", "make_caller"]
+__all__ = ["Caller", "make_caller", "make_token"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,16 @@ def make_caller(
     project_id: int | None = None,
 ) -> Caller:
     """Make a service token and a client over the application itself, without a socket."""
+    token = make_token(tenant, scopes=scopes, project_id=project_id)
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
+    client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+    return Caller(client, token)
+
+
+def make_token(
+    tenant: Tenant, *, scopes: Sequence[str] = ("admin",), project_id: int | None = None
+) -> str:
+    """Make a service token of the tenant, and return its text."""
     token = new_token()
     with psycopg.connect(tenant.server.superuser_url()) as connection:
         connection.execute(
@@ -79,6 +89,4 @@ def make_caller(
             " values (%s, %s, %s, 'test', %s, %s)",
             [tenant.id, token.id, token.secret_hash, list(scopes), project_id],
         )
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
-    client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
-    return Caller(client, token.text)
+    return token.text

@@ -16,6 +16,7 @@ from mapi.api import (
     corrections,
     curves,
     documents,
+    events,
     health,
     logs,
     params,
@@ -29,6 +30,8 @@ from mapi.api.cursors import Cursors
 from mapi.api.problems import exception_handlers
 from mapi.api.query_parameters import refuse_unknown_parameters
 from mapi.api.rights import check_declared, require_scope
+from mapi.tracking.changes import Changes
+from mapi.tracking.following import Following
 from mapi.wire.decoding import BATCH_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ _ROUTES = (
     runs.trash,
     runs.restore,
     runs.heartbeat,
+    events.follow_run,
+    events.follow_project,
     curves.series,
     curves.points,
     points.write,
@@ -72,26 +77,33 @@ _ROUTES = (
 )
 
 
-def build_app(database: Database, *, version: str) -> Litestar:
+def build_app(database: Database, *, version: str, changes: Changes | None = None) -> Litestar:
     """Return the application over an opened database.
 
     Args:
         database: the door; the application neither opens nor closes it.
         version: of the program, for the description of the interface.
+        changes: which runs change, on all replicas; without it streams hear of nothing.
 
     Raises:
         RuntimeError: a route declares no right.
     """
     cursors = Cursors(database)
+    changes = changes or Changes(database, None)
+    following = Following(database, changes)
     app = Litestar(
         route_handlers=list(_ROUTES),
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "cursors": Provide(lambda: cursors, sync_to_thread=False),
+            "following": Provide(lambda: following, sync_to_thread=False),
         },
         middleware=[_name_requests, DefineMiddleware(TokenAuthentication, database=database)],
         guards=[require_scope, refuse_unknown_parameters],
         exception_handlers=exception_handlers(),
+        before_send=[events.note_changes(changes)],
+        on_startup=[changes.open],
+        on_shutdown=[changes.close],
         request_max_body_size=BATCH_BYTES_MAX,
         openapi_config=OpenAPIConfig(
             title="mapi", version=version, path="/v1", create_examples=False

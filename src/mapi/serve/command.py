@@ -15,7 +15,9 @@ import uvicorn
 
 from mapi.api.app import build_app
 from mapi.database.door import Database
+from mapi.serve.heartbeats import watch_heartbeats
 from mapi.serve.platform import Foundation, lay_foundation
+from mapi.tracking.changes import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,34 +70,46 @@ async def _serve(
 ) -> None:
     database = Database(foundation.database_url, connections=settings.database_connections)
     await database.open()
+    changes = Changes(database, settings.database_direct_url or foundation.database_url)
+    watch = asyncio.create_task(
+        watch_heartbeats(database, changes, timeout_seconds=settings.heartbeat_timeout_seconds)
+    )
     try:
         server = _Server(
             uvicorn.Config(
-                build_app(database, version=version),
+                build_app(database, version=version, changes=changes),
                 log_level="warning",
                 access_log=False,
                 timeout_graceful_shutdown=_DRAIN_SECONDS,
                 server_header=False,
             ),
             ready,
+            changes.end_streams,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, server.end)
         await server.serve(sockets=[listening])
     finally:
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
         await database.close()
 
 
 class _Server(uvicorn.Server):
     """A server whose end is ours to begin."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], end_streams: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._end_streams = end_streams
 
     def end(self) -> None:
         """Stop accepting, and end when the requests under way have their answers."""
         self.should_exit = True
+        # They would never have their answers.
+        self._end_streams()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
