@@ -13,6 +13,7 @@ from litestar.openapi import OpenAPIConfig
 
 from mapi.api import (
     attempts,
+    comparing,
     corrections,
     curves,
     documents,
@@ -54,6 +55,8 @@ _ROUTES = (
     events.follow_project,
     curves.series,
     curves.points,
+    comparing.compare_runs,
+    comparing.read_groups,
     points.write,
     points.correct,
     points.read_writers,

@@ -18,7 +18,7 @@ from litestar.enums import ParamType
 from litestar.params import ParameterKwarg
 
 from mapi.errors import Fault, InvalidError
-from mapi.search import Column, parse_columns
+from mapi.search import Column, Node, join_filters, parse_columns, parse_filter
 from mapi.search.nodes import Metric
 from mapi.series.name_map import series_from_name
 from mapi.series.names import canonical_labels, check_key, check_labels
@@ -26,6 +26,8 @@ from mapi.tracking.batch import Series
 from mapi.wire.decoding import FAULTS_MAX, pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar.connection import ASGIConnection
     from litestar.datastructures import MultiDict
     from litestar.handlers.base import BaseRouteHandler
@@ -35,6 +37,7 @@ __all__ = [
     "PREFIXES",
     "query_name",
     "read_columns",
+    "read_filters",
     "read_labels",
     "read_series",
     "read_series_text",
@@ -48,6 +51,8 @@ LABEL: Final = "label."
 _RESERVED: Final = frozenset(
     {"request", "socket", "scope", "state", "headers", "cookies", "query", "body", "data"}
 )
+#: A filter has at most 50 predicates.
+_FILTERS_MAX: Final = 50
 _PATH_NAME: Final = re.compile(r"\{([^:}]+)")
 _METRICS: Final = ("metrics.", "metric.")
 
@@ -169,6 +174,30 @@ def read_columns(text: str, *, at: str, count_max: int) -> tuple[Column, ...]:
     if not 1 <= len(columns) <= count_max:
         raise InvalidError(Fault(at, f"{len(columns)} fields are given: 1 to {count_max}"))
     return columns
+
+
+def read_filters(texts: Sequence[str] | None) -> Node:
+    """Return the filter that all of several are; without any, the one that lets all runs through.
+
+    Raises:
+        InvalidError: with the place in the text; of several, ``/query/filter/1`` is the second.
+    """
+    if not texts:
+        return join_filters(())
+    if len(texts) > _FILTERS_MAX:
+        raise InvalidError(
+            Fault("/query/filter", f"{len(texts)} filters are given: at most {_FILTERS_MAX}")
+        )
+    return join_filters(
+        [
+            parse_filter(
+                text,
+                series_from_name=series_from_name,
+                pointer="/query/filter" if len(texts) == 1 else pointer("query", "filter", at),
+            )
+            for at, text in enumerate(texts)
+        ]
+    )
 
 
 def read_series_text(text: str, *, at: str) -> Series:
