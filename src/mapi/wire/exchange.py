@@ -107,8 +107,8 @@ class ParamLine(Request, kw_only=True, tag="param", tag_field="type"):
     """A param."""
 
     run: Annotated[RunId, Meta(description="Its run.")]
-    key: Annotated[str, Meta(description="Its key.")]
-    text: Annotated[str, Meta(description="As it was logged.")]
+    key: Annotated[str, Meta(max_length=250, description="Its key.")]
+    text: Annotated[str, Meta(max_length=65_536, description="As it was logged.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
     time: Annotated[_Time, Meta(description="When it was written.")]
 
@@ -117,8 +117,8 @@ class TagLine(Request, kw_only=True, tag="tag", tag_field="type"):
     """A tag."""
 
     run: Annotated[RunId, Meta(description="Its run.")]
-    key: Annotated[str, Meta(description="Its key.")]
-    text: Annotated[str, Meta(description="Its value.")]
+    key: Annotated[str, Meta(max_length=250, description="Its key.")]
+    text: Annotated[str, Meta(max_length=5_000, description="Its value.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
     time: Annotated[_Time, Meta(description="When it was written.")]
 
@@ -137,7 +137,7 @@ class PointsLine(Request, kw_only=True, tag="points", tag_field="type"):
     """Points of one series that one attempt wrote, in columns of one length."""
 
     run: Annotated[RunId, Meta(description="Their run.")]
-    key: Annotated[str, Meta(description="The key of the metric.")]
+    key: Annotated[str, Meta(max_length=64, description="The key of the metric.")]
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
     attempt: Annotated[_Number, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
@@ -183,13 +183,13 @@ class MediaLine(Request, kw_only=True, tag="media", tag_field="type"):
     """A media item, without its bytes."""
 
     run: Annotated[RunId, Meta(description="Its run.")]
-    key: Annotated[str, Meta(description="What it is called.")]
+    key: Annotated[str, Meta(max_length=64, description="What it is called.")]
     labels: Annotated[_Labels, Meta(description="By name.")]
     step: Annotated[Step | None, Meta(description="Where it belongs.")]
     format: Annotated[MediaFormat, Meta(description="What it is.")]
     size_bytes: Annotated[int, Meta(description="Of the content.")]
-    sha256: Annotated[str, Meta(description="Of the content.")]
-    caption: Annotated[str, Meta(description="Plain text.")] = field(default="")
+    sha256: Annotated[str, Meta(max_length=64, description="Of the content.")]
+    caption: Annotated[str, Meta(max_length=2_000, description="Plain text.")] = field(default="")
 
 
 ExportLine: TypeAlias = (
