@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from litestar import Request, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -30,7 +32,7 @@ __all__ = ["end", "read", "register"]
     summary="Register an attempt",
 )
 async def register(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> AttemptFacts:
     """Register that a stream and rank goes at the run once more; the same again changes nothing."""
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), AttemptBody)
@@ -52,7 +54,9 @@ async def register(
 
 
 @patch("/v1/runs/{run:str}/attempts", opt={RIGHT: Scope.WRITE}, summary="End an attempt")
-async def end(request: Request[Principal, Any, Any], database: Database, run: str) -> AttemptFacts:
+async def end(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> AttemptFacts:
     """Say how an attempt ended."""
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), AttemptEnd)
     _check_time("/finished", sent.finished)
@@ -73,7 +77,9 @@ async def end(request: Request[Principal, Any, Any], database: Database, run: st
 
 
 @get("/v1/runs/{run:str}/attempts", opt={RIGHT: Scope.READ}, summary="List attempts")
-async def read(request: Request[Principal, Any, Any], database: Database, run: str) -> AttemptList:
+async def read(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> AttemptList:
     """Return the attempts of a run that were registered."""
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:

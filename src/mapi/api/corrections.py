@@ -3,6 +3,8 @@
 from typing import Any
 
 from litestar import Request, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -27,7 +29,9 @@ __all__ = ["correct"]
     status_code=200,
     summary="Delete from the log",
 )
-async def correct(request: Request[Principal, Any, Any], database: Database, run: str) -> Deleted:
+async def correct(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> Deleted:
     """Delete points of a series, a whole series, a param or a media item."""
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), CorrectionBody)
     _check(sent)

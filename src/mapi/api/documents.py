@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from litestar import Request, get, put
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
 from msgspec import Raw
 
 from mapi.access.identifiers import RUN, uuid_from_text
@@ -24,8 +25,8 @@ __all__ = ["put_config", "put_environment", "read_config", "read_environment"]
 _RANK_MAX = 2**31 - 1
 #: The document itself, blanks and escapes that it may be written with, and who wrote it.
 _BODY_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX
-_Stream = Annotated[str, Parameter(max_length=200)]
-_Rank = Annotated[int, Parameter(ge=0, le=_RANK_MAX)]
+_Stream = Annotated[str, QueryParameter(max_length=200)]
+_Rank = Annotated[int, QueryParameter(ge=0, le=_RANK_MAX)]
 
 
 @put(
@@ -35,7 +36,7 @@ _Rank = Annotated[int, Parameter(ge=0, le=_RANK_MAX)]
     summary="Keep the environment",
 )
 async def put_environment(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> None:
     """Keep what the run ran in, in place of what was kept before."""
     await _put(request, database, run, name="environment")
@@ -47,7 +48,9 @@ async def put_environment(
     status_code=204,
     summary="Keep the config",
 )
-async def put_config(request: Request[Principal, Any, Any], database: Database, run: str) -> None:
+async def put_config(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> None:
     """Keep what the run was told, in place of what was kept before."""
     await _put(request, database, run, name="config")
 
@@ -55,8 +58,8 @@ async def put_config(request: Request[Principal, Any, Any], database: Database, 
 @get("/v1/runs/{run:str}/environment", opt={RIGHT: Scope.READ}, summary="Read the environment")
 async def read_environment(  # noqa: PLR0917 - the route's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
+    database: NamedDependency[Database],
+    run: FromPath[str],
     stream: _Stream = "",
     rank: _Rank = 0,
 ) -> DocumentFacts:
@@ -67,8 +70,8 @@ async def read_environment(  # noqa: PLR0917 - the route's own parameters, given
 @get("/v1/runs/{run:str}/config", opt={RIGHT: Scope.READ}, summary="Read the config")
 async def read_config(  # noqa: PLR0917 - the route's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
+    database: NamedDependency[Database],
+    run: FromPath[str],
     stream: _Stream = "",
     rank: _Rank = 0,
 ) -> DocumentFacts:

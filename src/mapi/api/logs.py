@@ -4,7 +4,8 @@ import time
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -36,7 +37,7 @@ _TEXT_LENGTH_MAX = 200
     summary="Append log lines",
 )
 async def append(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Append lines in their order."""
     body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
@@ -55,12 +56,12 @@ async def append(
 @get("/v1/runs/{run:str}/logs", opt={RIGHT: Scope.READ}, summary="Read log lines")
 async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
-    level: LogLevel = LogLevel.DEBUG,
-    after: Annotated[int | None, Parameter(ge=0, le=_LINE_MAX)] = None,
-    q: Annotated[str, Parameter(max_length=_TEXT_LENGTH_MAX)] = "",
-    limit: Annotated[int, Parameter(ge=1, le=_LINES_MAX)] = 500,
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    level: FromQuery[LogLevel] = LogLevel.DEBUG,
+    after: Annotated[int | None, QueryParameter(ge=0, le=_LINE_MAX)] = None,
+    q: Annotated[str, QueryParameter(max_length=_TEXT_LENGTH_MAX)] = "",
+    limit: Annotated[int, QueryParameter(ge=1, le=_LINES_MAX)] = 500,
 ) -> LogPage:
     """Return the newest lines, or with `after` those that follow; `level` is the least shown."""
     run_id = uuid_from_text(RUN, run)

@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -27,7 +28,7 @@ __all__ = ["read", "write"]
     "/v1/runs/{run:str}/params", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Write params"
 )
 async def write(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Write params, all or none: one that has another value is a conflict, an equal one no change."""
     body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
@@ -47,9 +48,9 @@ async def write(
 @get("/v1/runs/{run:str}/params", opt={RIGHT: Scope.READ}, summary="Read params")
 async def read(  # noqa: PLR0917 - the route's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
-    after: Annotated[str, Parameter(max_length=PARAM_KEY_LENGTH_MAX)] = "",
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    after: Annotated[str, QueryParameter(max_length=PARAM_KEY_LENGTH_MAX)] = "",
 ) -> Params:
     """Return the params of a run by key; nearly always all of them."""
     run_id = uuid_from_text(RUN, run)

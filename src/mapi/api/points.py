@@ -4,6 +4,8 @@ import time
 from typing import Any
 
 from litestar import Request, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -29,7 +31,7 @@ __all__ = ["correct", "read_writers", "write"]
     "/v1/runs/{run:str}/metrics", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Log points"
 )
 async def write(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Write points, as rows or as columns; what is sent again changes nothing and is counted."""
     columns, batch, sender = await _read(request)
@@ -49,7 +51,7 @@ async def write(
     summary="Log points again",
 )
 async def correct(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Write points whose steps were logged again: the new value stays, and the audit says so."""
     columns, batch, sender = await _read(request)
@@ -66,7 +68,7 @@ async def correct(
     "/v1/runs/{run:str}/writers", opt={RIGHT: Scope.READ}, summary="How far are the writers taken?"
 )
 async def read_writers(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> Writers:
     """Return the highest sequence number that was taken of each writer."""
     run_id = uuid_from_text(RUN, run)

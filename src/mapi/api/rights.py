@@ -25,7 +25,7 @@ __all__ = ["RIGHT", "check_declared", "require_scope"]
 RIGHT: Final = "right"
 
 
-def require_scope(
+async def require_scope(  # a guard that is no coroutine would run in a thread of its own
     connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
 ) -> None:
     """Refuse a principal whose token and roles have the route's scope nowhere.

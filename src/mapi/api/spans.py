@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -29,7 +30,7 @@ _CURSOR_LENGTH_MAX = 64
 
 @post("/v1/runs/{run:str}/spans", opt={RIGHT: Scope.WRITE}, status_code=200, summary="Keep spans")
 async def append(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Keep spans that ended, up to the run's budget."""
     body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
@@ -47,12 +48,12 @@ async def append(
 @get("/v1/runs/{run:str}/spans", opt={RIGHT: Scope.READ}, summary="Read spans")
 async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
-    database: Database,
-    run: str,
-    stream: Annotated[str | None, Parameter(max_length=_STREAM_LENGTH_MAX)] = None,
-    rank: Annotated[int | None, Parameter(ge=0, le=_RANK_MAX)] = None,
-    cursor: Annotated[str | None, Parameter(max_length=_CURSOR_LENGTH_MAX)] = None,
-    limit: Annotated[int, Parameter(ge=1, le=SPAN_PAGE_MAX)] = SPAN_PAGE_MAX,
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    stream: Annotated[str | None, QueryParameter(max_length=_STREAM_LENGTH_MAX)] = None,
+    rank: Annotated[int | None, QueryParameter(ge=0, le=_RANK_MAX)] = None,
+    cursor: Annotated[str | None, QueryParameter(max_length=_CURSOR_LENGTH_MAX)] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=SPAN_PAGE_MAX)] = SPAN_PAGE_MAX,
 ) -> SpanPage:
     """Return the spans of a run by their start."""
     run_id = uuid_from_text(RUN, run)

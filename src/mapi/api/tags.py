@@ -4,6 +4,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from litestar import Request, delete, get, put
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
@@ -20,12 +22,12 @@ from mapi.wire.enums import Scope
 from mapi.wire.metrics import BatchAnswer
 from mapi.wire.notes import Tags, TagsBody
 
-__all__ = ["read", "remove", "write"]
+__all__ = ["key_from_path", "read", "remove", "write"]
 
 
 @put("/v1/runs/{run:str}/tags", opt={RIGHT: Scope.WRITE}, summary="Write tags")
 async def write(
-    request: Request[Principal, Any, Any], database: Database, run: str
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> BatchAnswer:
     """Write tags; those that are not named stay as they are."""
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), TagsBody)
@@ -41,13 +43,18 @@ async def write(
     return batch_answer(counts, lambda place: pointer("tags", keys[place]))
 
 
-@delete("/v1/runs/{run:str}/tags/{key:path}", opt={RIGHT: Scope.WRITE}, summary="Delete a tag")
-async def remove(  # noqa: PLR0917 - the route's own parameters, given by name
-    request: Request[Principal, Any, Any], database: Database, run: str, key: str
+@delete(
+    # A key of slashes alone is tidied away from the path that is matched.
+    ["/v1/runs/{run:str}/tags", "/v1/runs/{run:str}/tags/{key:path}"],
+    opt={RIGHT: Scope.WRITE},
+    summary="Delete a tag",
+)
+async def remove(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
 ) -> None:
     """Delete a tag; its key stands in the path, percent-encoded."""
     run_id = uuid_from_text(RUN, run)
-    wanted = _key_of(request, key)
+    wanted = key_from_path(request.scope["raw_path"])
 
     async def work(connection: Connection) -> None:
         await delete_tag(connection, run_id, wanted, sender=Sender(principal=request.user))
@@ -56,7 +63,9 @@ async def remove(  # noqa: PLR0917 - the route's own parameters, given by name
 
 
 @get("/v1/runs/{run:str}/tags", opt={RIGHT: Scope.READ}, summary="Read tags")
-async def read(request: Request[Principal, Any, Any], database: Database, run: str) -> Tags:
+async def read(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> Tags:
     """Return the tags of a run."""
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
@@ -64,13 +73,14 @@ async def read(request: Request[Principal, Any, Any], database: Database, run: s
         return Tags(tags=await list_tags(connection, run_id))
 
 
-def _key_of(request: Request[Principal, Any, Any], key: str) -> str:
-    """Return the key as it was sent: a path is tidied on its way here, and a key may hold slashes."""
-    raw: bytes = request.scope.get("raw_path") or b""
-    _, found, sent = raw.partition(b"/tags/")
-    if not found:
-        return key.removeprefix("/")
+def key_from_path(raw_path: bytes) -> str:
+    """Return the key as it was sent: a path is tidied on its way here, and a key may hold slashes.
+
+    Raises:
+        InvalidError: it is no percent-encoded UTF-8.
+    """
+    sent = raw_path.partition(b"/tags/")[2].partition(b"?")[0]
     try:
-        return unquote(sent.partition(b"?")[0].decode("ascii"), errors="strict")
+        return unquote(sent.decode("ascii"), errors="strict")
     except UnicodeDecodeError:
         raise InvalidError(Fault("/path/key", "the key is no percent-encoded UTF-8")) from None

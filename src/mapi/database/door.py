@@ -184,10 +184,10 @@ class Database:
 async def _check_quiet(connection: Connection) -> None:
     """Refuse a connection that the database has closed since it was used.
 
-    An idle one has nothing to read; what can be read is the end, or the reason for it. A question
-    to the database would tell the same, and cost a way there and back for every request.
+    An idle one has nothing to read; what can be read may be the end, and only then is it asked: a
+    question costs a way there and back, and this stands before every request.
     """
     ready = select.poll()
     ready.register(connection.fileno(), select.POLLIN)
     if ready.poll(0):
-        raise psycopg.OperationalError("the database has closed the connection")
+        await AsyncConnectionPool.check_connection(connection)

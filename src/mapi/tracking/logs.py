@@ -166,14 +166,13 @@ async def skip_taken(writing: Writing, count: int) -> tuple[int, int | None]:
     if seq is None:
         return 0, None
     taken = await taken_seq(writing)
+    if not count:
+        return 0, taken
     last = seq + count - 1
-    if taken is None:
-        if count:
-            await advance_writer(writing, last)
-        return 0, last if count else None
-    if last > taken:
-        await advance_writer(writing, last)
-    return min(count, max(0, taken + 1 - seq)), max(taken, last)
+    if taken is not None and last <= taken:
+        return count, taken
+    await advance_writer(writing, last)
+    return 0 if taken is None else max(0, taken + 1 - seq), last
 
 
 def drops_of(rejected_by: dict[int, Budget]) -> Drops:

@@ -10,7 +10,15 @@ from mapi.series.budgets import Drops, fit_count
 from mapi.series.config_leaves import param_text
 from mapi.series.names import check_param, check_tag
 from mapi.series.numbers import number_from_text
-from mapi.tracking.writing import API, Added, Counts, Sender, close_writing, open_writing
+from mapi.tracking.writing import (
+    API,
+    Added,
+    Counts,
+    Sender,
+    ask_for_run,
+    close_writing,
+    open_writing,
+)
 from mapi.wire.decoding import pointer
 from mapi.wire.enums import Budget, Source
 from mapi.wire.notes import ParamFacts
@@ -18,6 +26,8 @@ from mapi.wire.notes import ParamFacts
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
+
+    from psycopg.rows import TupleRow
 
     from mapi.database.door import Connection
     from mapi.tracking.writing import Writing
@@ -50,11 +60,10 @@ async def write_params(
             if (wrong := check_param(key, text))
         ]
     )
-    writing = await open_writing(connection, run_id, sender)
-    cursor = await connection.execute(
-        query("notes.find_params"), {"run": run_id, "keys": list(texts)}
+    writing, rows, stored = await _open(
+        connection, run_id, list(texts), sender=sender, of="params"
     )
-    known: dict[str, str] = dict(await cursor.fetchall())
+    known: dict[str, str] = dict(rows)
     conflicts = [key for key in texts if known.get(key, texts[key]) != texts[key]]
     if conflicts and sender.source is not Source.RUNNER:
         raise ParamConflictError(
@@ -66,23 +75,25 @@ async def write_params(
             ],
         )
     new = [key for key in texts if key not in known]
-    kept, dropped = await _fit(writing, new, Budget.PARAMS)
-    if kept:
-        await connection.execute(
-            query("notes.insert_params"),
-            {
-                **writing.about,
-                "keys": kept,
-                "texts": [texts[key] for key in kept],
-                "numbers": [number_from_text(texts[key]) for key in kept],
-            },
+    fitting = fit_count(writing.budgets.params, stored=stored, given=len(new))
+    kept, dropped = new[:fitting], new[fitting:]
+    async with connection.pipeline():
+        if kept:
+            await connection.execute(
+                query("notes.insert_params"),
+                {
+                    **writing.about,
+                    "keys": kept,
+                    "texts": [texts[key] for key in kept],
+                    "numbers": [number_from_text(texts[key]) for key in kept],
+                },
+            )
+        return await _close(
+            writing,
+            list(texts),
+            Counts(len(kept), len(texts) - len(new), len(conflicts)),
+            dropped=dict.fromkeys(dropped, Budget.PARAMS),
         )
-    return await _close(
-        writing,
-        list(texts),
-        Counts(len(kept), len(texts) - len(new), len(conflicts)),
-        dropped=dict.fromkeys(dropped, Budget.PARAMS),
-    )
 
 
 async def list_params(
@@ -120,12 +131,10 @@ async def write_tags(
             if (wrong := check_tag(key, text))
         ]
     )
-    writing = await open_writing(connection, run_id, sender)
-    cursor = await connection.execute(
-        query("notes.find_tags"), {"run": run_id, "keys": list(tags)}
-    )
-    known = {row[0] for row in await cursor.fetchall()}
-    _, dropped = await _fit(writing, [key for key in tags if key not in known], Budget.TAGS)
+    writing, rows, stored = await _open(connection, run_id, list(tags), sender=sender, of="tags")
+    known = {row[0] for row in rows}
+    new = [key for key in tags if key not in known]
+    dropped = new[fit_count(writing.budgets.tags, stored=stored, given=len(new)) :]
     kept = [key for key in tags if key not in dropped]
     cursor = await connection.execute(
         query("notes.upsert_tags"),
@@ -166,16 +175,17 @@ async def list_tags(connection: Connection, run_id: UUID) -> dict[str, str]:
     return dict(await cursor.fetchall())
 
 
-async def _fit(writing: Writing, new: list[str], budget: Budget) -> tuple[list[str], list[str]]:
-    """Return the new keys that are kept, and those that the budget has no room for."""
-    limit = writing.budgets.limit(budget)
-    if limit is None or not new:
-        return new, []
-    name = "notes.count_params" if budget is Budget.PARAMS else "notes.count_tags"
-    cursor = await writing.connection.execute(query(name), {"run": writing.run_id})
-    stored = (await cursor.fetchone() or (0,))[0]
-    kept = fit_count(limit, stored=stored, given=len(new))
-    return new[:kept], new[kept:]
+async def _open(
+    connection: Connection, run_id: UUID, keys: list[str], *, sender: Sender, of: str
+) -> tuple[Writing, list[TupleRow], int]:
+    """Lock a run; return also what it has of the keys, and how many keys it has in all."""
+    async with connection.pipeline():
+        asked = await ask_for_run(connection, run_id)
+        known = await connection.execute(query(f"notes.find_{of}"), {"run": run_id, "keys": keys})
+        counted = await connection.execute(query(f"notes.count_{of}"), {"run": run_id})
+    writing = await open_writing(connection, run_id, sender, asked=asked)
+    (stored,) = await counted.fetchone() or (0,)
+    return writing, await known.fetchall(), stored
 
 
 async def _close(

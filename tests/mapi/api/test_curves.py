@@ -263,3 +263,39 @@ async def test_curves_of_other_tenants_do_not_exist(
         missing = await stranger.get(path.replace(run[-6:], "abcdef"), status=404)
         assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
     await caller.get(f"/v1/runs/{run}/metrics/points", params={"key": "acc"}, status=404)
+
+
+async def test_a_curve_over_attempts_has_the_newest_value_of_each_step(caller: Caller) -> None:
+    run = await caller.make_run()
+    path = f"/v1/runs/{run}"
+    written = {1: list(range(100)), 2: list(range(60, 90)), 3: [10, 95]}
+    stops = {1: 60, 2: None, 3: None}
+    await caller.post(f"{path}/attempts", {"number": 1}, status=201)
+    await caller.log(run, "loss", [1.0] * 100, attempt=1)
+    await caller.post(f"{path}/attempts", {"number": 2, "from_step": 60}, status=201)
+    await caller.log(run, "loss", [2.0] * 30, start=60, attempt=2)
+    await caller.post(f"{path}/attempts", {"number": 3}, status=201)
+    await caller.log(run, "loss", [3.0, 3.0], steps=[10, 95], attempt=3)
+    expected: dict[int, float] = {}
+    for attempt, steps in written.items():
+        stop = stops[attempt]
+        expected |= {step: float(attempt) for step in steps if stop is None or step < stop}
+    points = f"{path}/metrics/points"
+    found = await caller.get(points, params={"key": "loss"})
+    assert [(one[0], one[2]) for one in found["points"]] == sorted(expected.items())
+    assert found["points_total"] == len(expected)
+    for attempt, steps in written.items():
+        one = await caller.get(points, params={"key": "loss", "attempt": attempt})
+        assert [point[0] for point in one["points"]] == steps
+        assert {point[2] for point in one["points"]} == {float(attempt)}
+    await caller.get(points, params={"key": "loss", "attempt": 4}, status=404)
+    found = await caller.get(points, params={"key": "loss", "buckets": 7})
+    assert found["points_total"] == len(expected)
+    for bucket in found["buckets"]:
+        inside = [
+            (step, value)
+            for step, value in sorted(expected.items())
+            if bucket["first_step"] <= step <= bucket["last_step"]
+        ]
+        rule = bucket_by_rule(inside)
+        assert bucket == {name: rule[name] for name in bucket}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from tenants import Tenant
 
+    from mapi.series.names import Labels
+
 Point = tuple[int, int, int, float]
 NOW_US = 1_780_000_000_000_000
 POINTS = st.lists(
@@ -44,8 +46,9 @@ WRITERS = [("", 0), ("data", 0), ("", 1)]
 
 
 def series_of(stream: str = "", rank: int = 0) -> list[Series]:
-    who = (("rank", str(rank)),) if rank else ()
-    who += (("stream", stream),) if stream else ()
+    who: Labels = (("rank", str(rank)),) if rank else ()
+    if stream:
+        who = (*who, ("stream", stream))
     return [Series("a", who), Series("b", who), Series("a", (*who, ("x", "1")))]
 
 
