@@ -270,11 +270,11 @@ async def test_a_curve_over_attempts_has_the_newest_value_of_each_step(caller: C
     path = f"/v1/runs/{run}"
     written = {1: list(range(100)), 2: list(range(60, 90)), 3: [10, 95]}
     stops = {1: 60, 2: None, 3: None}
-    await caller.post(f"{path}/attempts", {"number": 1}, status=201)
+    await caller.post(f"{path}/attempts", {"number": 1})
     await caller.log(run, "loss", [1.0] * 100, attempt=1)
-    await caller.post(f"{path}/attempts", {"number": 2, "from_step": 60}, status=201)
+    await caller.post(f"{path}/attempts", {"number": 2, "from_step": 60})
     await caller.log(run, "loss", [2.0] * 30, start=60, attempt=2)
-    await caller.post(f"{path}/attempts", {"number": 3}, status=201)
+    await caller.post(f"{path}/attempts", {"number": 3})
     await caller.log(run, "loss", [3.0, 3.0], steps=[10, 95], attempt=3)
     expected: dict[int, float] = {}
     for attempt, steps in written.items():
