@@ -15,14 +15,17 @@ from mapi.access.last_use import WRITE_SECONDS, LastUses
 from mapi.api import (
     attempts,
     audit,
+    comparing,
     corrections,
+    curves,
     description,
     documents,
+    events,
+    exports,
     health,
     limits,
     logs,
     members,
-    metrics,
     metrics_page,
     params,
     points,
@@ -36,6 +39,7 @@ from mapi.api import (
     tokens,
 )
 from mapi.api.authentication import RequestLimits, TokenAuthentication
+from mapi.api.cursors import Cursors
 from mapi.api.entrance import Entrance
 from mapi.api.front import Front
 from mapi.api.idempotency import idempotent
@@ -45,6 +49,8 @@ from mapi.api.problems import answers_by_exception
 from mapi.api.queries import refuse_unknown_parameters
 from mapi.api.rights import check_declared, require_scope
 from mapi.errors import MapiError
+from mapi.tracking.changes import Changes
+from mapi.tracking.following import Following
 from mapi.wire.decoding import BATCH_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -82,10 +88,22 @@ _ROUTES = (
     audit.read,
     runs.create,
     runs.read,
+    runs.change,
+    runs.trash,
+    runs.restore,
+    runs.heartbeat,
     searches.find,
     searches.search,
     searches.parse,
-    metrics.points,
+    events.follow_run,
+    events.follow_project,
+    curves.series,
+    curves.points,
+    comparing.compare_runs,
+    comparing.read_groups,
+    exports.export_run,
+    exports.export_runs,
+    exports.import_runs,
     points.write,
     points.correct,
     points.read_writers,
@@ -109,18 +127,26 @@ _ROUTES = (
 )
 
 
-def build_app(database: Database, *, version: str, entrance: Entrance | None = None) -> Litestar:
+def build_app(
+    database: Database,
+    *,
+    version: str,
+    entrance: Entrance | None = None,
+    changes: Changes | None = None,
+) -> Litestar:
     """Return the application over an opened database.
 
     Args:
         database: the door; the application neither opens nor closes it.
         version: of the program, for the description of the interface.
         entrance: what the operator decides about the way in; by default any host, no limits.
+        changes: which runs change, on all replicas; without it streams hear of nothing.
 
     Raises:
         RuntimeError: a route declares no right.
     """
     entrance = Entrance() if entrance is None else entrance
+    changes = Changes(database, None) if changes is None else changes
     meters, uses = Meters(), LastUses()
     provider = None if entrance.oidc is None else IdentityProvider(entrance.oidc, entrance.secret)
     app = Litestar(
@@ -131,6 +157,8 @@ def build_app(database: Database, *, version: str, entrance: Entrance | None = N
             "secret": _given(entrance.secret),
             "meters": _given(meters),
             "identity_provider": _given(provider),
+            "cursors": _given(Cursors(entrance.secret)),
+            "following": _given(Following(database, changes)),
         },
         middleware=[
             DefineMiddleware(
@@ -143,7 +171,10 @@ def build_app(database: Database, *, version: str, entrance: Entrance | None = N
         ],
         guards=[require_scope, refuse_unknown_parameters],
         exception_handlers=answers_by_exception(),
+        before_send=[events.note_changes(changes)],
         lifespan=[_stamping(database, uses)],
+        on_startup=[changes.open],
+        on_shutdown=[changes.close],
         request_max_body_size=BATCH_BYTES_MAX,
         # The program decides where its log goes; the framework would take the root logger.
         logging_config=None,

@@ -33,6 +33,7 @@ __all__ = [
     "SESSION_COOKIES",
     "RequestLimits",
     "TokenAuthentication",
+    "principal_of",
     "session_of",
 ]
 
@@ -75,7 +76,7 @@ class TokenAuthentication(AbstractAuthenticationMiddleware):
         address = address_of(connection.scope)
         self._limits.check_guesses(address)
         try:
-            principal, secret = await self._principal(connection)
+            principal, secret = await principal_of(self._database, connection)
         except AuthenticationError:
             self._limits.note_guess(address)
             raise
@@ -84,22 +85,29 @@ class TokenAuthentication(AbstractAuthenticationMiddleware):
         connection.scope["state"]["secret"] = secret
         return AuthenticationResult(user=principal, auth=principal.token_id)
 
-    async def _principal(
-        self, connection: ASGIConnection[Any, Any, Any, Any]
-    ) -> tuple[Principal, str]:
-        header = connection.headers.get("authorization")
-        if header is None:
-            session = session_of(connection)
-            if session is None:
-                raise AuthenticationError(_ASK)
-            principal = await authenticate(self._database, session, kind=TokenKind.SESSION)
-            if str(connection.scope.get("method")) not in _SAFE_METHODS:
-                _check_csrf(connection, session)
-            return principal, session
-        scheme, _, token = header.partition(" ")
-        if scheme.lower() != "bearer" or not token:
+
+async def principal_of(
+    database: Database, connection: ASGIConnection[Any, Any, Any, Any]
+) -> tuple[Principal, str]:
+    """Return who asks, and the secret that says so.
+
+    Raises:
+        AuthenticationError: there is no token, or none that counts.
+        ForbiddenError: a browser writes without its second secret.
+    """
+    header = connection.headers.get("authorization")
+    if header is None:
+        session = session_of(connection)
+        if session is None:
             raise AuthenticationError(_ASK)
-        return await authenticate(self._database, token.strip()), token.strip()
+        principal = await authenticate(database, session, kind=TokenKind.SESSION)
+        if str(connection.scope.get("method")) not in _SAFE_METHODS:
+            _check_csrf(connection, session)
+        return principal, session
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise AuthenticationError(_ASK)
+    return await authenticate(database, token.strip()), token.strip()
 
 
 class RequestLimits:

@@ -15,10 +15,22 @@ from mapi.api.authentication import PUBLIC
 from mapi.api.queries import query_parameters
 from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem
 
-__all__ = ["ANSWERS", "BODY", "describe", "dumped", "openapi"]
+__all__ = [
+    "ANSWERS",
+    "BODY",
+    "BODY_TYPES",
+    "MEDIA_TYPES",
+    "describe",
+    "dumped",
+    "openapi",
+]
 
 #: The option of a route that reads a body: its struct.
 BODY: Final = "body_struct"
+#: The option of a route whose body is not of one struct in JSON: its content types.
+BODY_TYPES: Final = "body_types"
+#: The option of a route that answers with a stream: the content types that it may be of.
+MEDIA_TYPES: Final = "media_types"
 #: The option of a route that answers with other statuses than its own: all of them.
 ANSWERS: Final = "answers"
 
@@ -123,7 +135,7 @@ def _described_routes(app: Litestar) -> list[tuple[str, str, BaseRouteHandler]]:
 def _operation(
     path: str, method: str, handler: Any, *, schema_of: dict[int, dict[str, Any]]
 ) -> dict[str, Any]:
-    body = handler.opt.get(BODY)
+    body = _body(handler, schema_of)
     found: dict[str, Any] = {
         "operationId": f"{handler.fn.__module__.rsplit('.', 1)[-1]}_{handler.fn.__name__}",
         "summary": handler.summary or "",
@@ -132,12 +144,17 @@ def _operation(
         "responses": _responses(handler, schema_of, has_body=method in {"post", "put", "patch"}),
         "security": [] if handler.opt.get(PUBLIC) else [{"token": []}, {"session": []}],
     }
-    if body is not None:
-        found["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": schema_of[id(body)]}},
-        }
+    if body:
+        found["requestBody"] = {"required": True, "content": body}
     return found
+
+
+def _body(handler: Any, schema_of: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    kind = handler.opt.get(BODY)
+    # Without a struct it is a file.
+    schema = {"type": "string"} if kind is None else schema_of[id(kind)]
+    names = handler.opt.get(BODY_TYPES, () if kind is None else ("application/json",))
+    return {name: {"schema": schema} for name in names}
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
@@ -184,6 +201,9 @@ def _responses(
 
 
 def _content(handler: Any, schema_of: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    streamed = handler.opt.get(MEDIA_TYPES)
+    if streamed:
+        return {name.partition(";")[0]: {"schema": {"type": "string"}} for name in streamed}
     kind = _answer_of(handler)
     if kind is None:
         return {}
@@ -195,10 +215,16 @@ def _content(handler: Any, schema_of: dict[int, dict[str, Any]]) -> dict[str, An
 
 
 def _answer_of(handler: Any) -> Any:
+    if MEDIA_TYPES in handler.opt:
+        return None
     kind = handler.fn.__annotations__.get("return")
     origin = get_origin(kind)
     if isinstance(origin, type) and issubclass(origin, Response):
         (kind,) = get_args(kind)
     if isinstance(kind, type) and issubclass(kind, Response):
         return None
+    # What has not changed is answered without a body.
+    kinds = [one for one in get_args(kind) if one is not type(None)]
+    if len(kinds) == 1 and type(None) in get_args(kind):
+        (kind,) = kinds
     return None if kind is type(None) else kind

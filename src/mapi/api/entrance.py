@@ -27,7 +27,7 @@ class Entrance:
     names: frozenset[str] = frozenset()
     """Further names of this server."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    """Signs the state of a sign-in; the same in all replicas."""
+    """Signs the states of sign-ins and the cursors of pages; the same in all replicas."""
     requests_per_second: float = 0.0
     """Of one token; 0 is no limit."""
     logs_requests: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,12 +13,14 @@ from litestar import Response
 from litestar.exceptions import HTTPException
 
 from mapi import errors
-from mapi.wire.decoding import FAULTS_MAX
+from mapi.api.queries import query_name
+from mapi.wire.decoding import FAULTS_MAX, pointer
 from mapi.wire.enums import ProblemCode
 from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem, ProblemFault
 
 if TYPE_CHECKING:
     from litestar import Request
+    from litestar.handlers.base import BaseRouteHandler
 
 __all__ = ["answer_to", "answers_by_exception", "encoded_problem"]
 
@@ -79,13 +82,16 @@ _FRAMEWORK_CODES: Final = {
     415: ProblemCode.UNSUPPORTED_MEDIA_TYPE,
     429: ProblemCode.RATE_LIMITED,
 }
+_MISSING: Final = re.compile(r"Missing required query parameter '([^']*)'")
 _encoder: Final = msgspec.json.Encoder()
 
 
 def answer_to(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Return the answer to a request that raised ``error``."""
     request_id = request.scope.get("state", {}).get("request_id", "")
-    status, headers, body = encoded_problem(error, request_id=request_id)
+    status, headers, body = encoded_problem(
+        error, request_id=request_id, handler=request.scope.get("route_handler")
+    )
     return Response(
         body,
         status_code=status,
@@ -94,9 +100,17 @@ def answer_to(request: Request[Any, Any, Any], error: Exception) -> Response[byt
     )
 
 
-def encoded_problem(error: Exception, *, request_id: str) -> tuple[int, dict[str, str], bytes]:
-    """Return status, headers and body of the answer; a defect goes into the server's log."""
-    problem, headers = _problem_of(error)
+def encoded_problem(
+    error: Exception, *, request_id: str, handler: BaseRouteHandler | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body of the answer; a defect goes into the server's log.
+
+    Args:
+        error: what was raised.
+        request_id: of the request.
+        handler: the route that was asked for, which knows how its parameters are called.
+    """
+    problem, headers = _problem_of(error, handler)
     problem.request_id = request_id
     if problem.code is ProblemCode.INTERNAL:
         _logger.error("request failed", exc_info=error, extra={"request_id": request_id})
@@ -108,9 +122,11 @@ def answers_by_exception() -> dict[type[Exception] | int, Any]:
     return {Exception: answer_to, HTTPException: answer_to}
 
 
-def _problem_of(error: Exception) -> tuple[Problem, dict[str, str]]:
+def _problem_of(
+    error: Exception, handler: BaseRouteHandler | None
+) -> tuple[Problem, dict[str, str]]:
     if isinstance(error, HTTPException):
-        return _framework_problem(error)
+        return _framework_problem(error, handler)
     kind = _kind_of(error)
     if kind is None:
         return _problem(
@@ -146,14 +162,39 @@ def _kind_of(error: Exception) -> _Kind | None:
     return None
 
 
-def _framework_problem(error: HTTPException) -> tuple[Problem, dict[str, str]]:
+def _framework_problem(
+    error: HTTPException, handler: BaseRouteHandler | None
+) -> tuple[Problem, dict[str, str]]:
     code = _FRAMEWORK_CODES.get(error.status_code, ProblemCode.SCHEMA_INVALID)
     # What the framework finds wrong with a query or a body is a fault of the schema.
     status = 422 if code is ProblemCode.SCHEMA_INVALID else error.status_code
     if error.status_code >= 500:
         status, code = error.status_code, ProblemCode.INTERNAL
     title = code.value.replace("_", " ").capitalize()
-    return _problem(_Kind(status, code, title), error.detail), dict(error.headers or {})
+    problem = _problem(_Kind(status, code, title), error.detail)
+    problem.errors = _framework_faults(error, handler)
+    return problem, dict(error.headers or {})
+
+
+def _framework_faults(
+    error: HTTPException, handler: BaseRouteHandler | None
+) -> list[ProblemFault]:
+    """Return what the framework found wrong with single parameters."""
+    missing = _MISSING.match(error.detail)
+    if missing is not None:
+        return [ProblemFault(pointer=pointer("query", missing[1]), message="it is missing")]
+    found = error.extra if isinstance(error.extra, list) else []
+    return [
+        ProblemFault(
+            pointer=pointer("query", _called(one["key"], handler)), message=one["message"]
+        )
+        for one in found[:FAULTS_MAX]
+        if isinstance(one, dict) and "key" in one and "message" in one
+    ]
+
+
+def _called(parameter: str, handler: BaseRouteHandler | None) -> str:
+    return parameter if handler is None else query_name(handler, parameter)
 
 
 def _problem(kind: _Kind, detail: str) -> Problem:

@@ -1,24 +1,29 @@
-"""``/v1/runs``: make, read."""
+"""``/v1/runs``: make, read, change; to the trash and back; signs of life."""
 
 from typing import Any
 
-from litestar import Request, Response, get, post
+from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
-from mapi.api.bodies import read_body
-from mapi.api.description import ANSWERS, BODY
+from mapi.api.bodies import MERGE_PATCH, read_body
+from mapi.api.description import ANSWERS, BODY, BODY_TYPES
 from mapi.api.idempotency import MAKES
+from mapi.api.preconditions import expected_versions, is_known
 from mapi.api.rights import RIGHT
+from mapi.api.run_rights import find_run
 from mapi.database.door import Connection, Database
+from mapi.tracking.heartbeat import beat
+from mapi.tracking.life import patch_run, restore_run, trash_run
 from mapi.tracking.runs import create_run, get_run
-from mapi.wire.decoding import BODY_BYTES_MAX
-from mapi.wire.enums import Scope
-from mapi.wire.runs import RunCreate, RunFacts, decode_run_create
+from mapi.wire.decoding import BODY_BYTES_MAX, decode
+from mapi.wire.enums import RunStatus, Scope
+from mapi.wire.runs import Heartbeat, RunCreate, RunFacts, RunPatch, decode_run_create
 
-__all__ = ["create", "read"]
+__all__ = ["change", "create", "heartbeat", "read", "restore", "trash"]
+
+_PATCH_TYPES = (MERGE_PATCH, "application/json")
 
 
 @post(
@@ -46,11 +51,103 @@ async def create(
     )
 
 
-@get("/v1/runs/{run:str}", opt={RIGHT: Scope.READ}, summary="Read a run")
+@get("/v1/runs/{run:str}", opt={RIGHT: Scope.READ, ANSWERS: (200, 304)}, summary="Read a run")
 async def read(
-    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
-) -> Response[RunFacts]:
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts | None]:
     """Return one run."""
     async with database.transaction(request.user.reach) as connection:
-        found = await get_run(connection, uuid_from_text(RUN, run))
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
+        found = await get_run(connection, run_id)
+    if is_known(request, found.etag):
+        return Response(None, status_code=304, headers={"ETag": found.etag})
     return Response(found, headers={"ETag": found.etag})
+
+
+@patch(
+    "/v1/runs/{run:str}",
+    opt={RIGHT: Scope.WRITE, BODY: RunPatch, BODY_TYPES: _PATCH_TYPES},
+    summary="Change a run",
+)
+async def change(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts]:
+    """Change name, note, experiment, and of an external run its status; null empties."""
+    body = await read_body(request, bytes_max=BODY_BYTES_MAX, kinds=_PATCH_TYPES)
+    sent = decode(body, RunPatch, bytes_max=BODY_BYTES_MAX)
+    expected = expected_versions(request)
+
+    async def work(connection: Connection) -> RunFacts:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        await patch_run(connection, run_id, sent, expected=expected)
+        return await get_run(connection, run_id)
+
+    found = await database.run(request.user.reach, work)
+    return Response(found, headers={"ETag": found.etag})
+
+
+@delete(
+    "/v1/runs/{run:str}",
+    opt={RIGHT: Scope.WRITE},
+    status_code=204,
+    summary="Put a run into the trash",
+)
+async def trash(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> None:
+    """Put a run into the trash, from where it can be restored for a while."""
+    expected = expected_versions(request)
+
+    async def work(connection: Connection) -> None:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        await trash_run(connection, run_id, expected=expected)
+
+    await database.run(request.user.reach, work)
+
+
+@post(
+    "/v1/runs/{run:str}/restore",
+    opt={RIGHT: Scope.WRITE},
+    status_code=200,
+    summary="Take a run out of the trash",
+)
+async def restore(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts]:
+    """Take a run out of the trash; one that is not there stays as it is."""
+
+    async def work(connection: Connection) -> RunFacts:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        await restore_run(connection, run_id)
+        return await get_run(connection, run_id)
+
+    found = await database.run(request.user.reach, work)
+    return Response(found, headers={"ETag": found.etag})
+
+
+@post(
+    "/v1/runs/{run:str}/heartbeat",
+    opt={RIGHT: Scope.WRITE},
+    status_code=200,
+    summary="Say that a run lives",
+)
+async def heartbeat(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Heartbeat:
+    """Take a sign of life; a lost run runs again. Send one every 15 seconds."""
+
+    async def work(connection: Connection) -> RunStatus:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        return await beat(connection, run_id)
+
+    return Heartbeat(status=await database.run(request.user.reach, work))

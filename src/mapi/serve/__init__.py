@@ -1,6 +1,6 @@
 """`mapi serve`: the whole platform in one process.
 
 `platform` starts what the settings ask for, `command` serves until it is told to stop, `protocol`
-is how; `doctor` looks for what is wrong, `backup` writes and reads everything in one file, and
+is how, and `heartbeats` looks for silent runs meanwhile; `doctor` looks for what is wrong, `backup` writes and reads everything in one file, and
 `administration` does what no request may.
 """

@@ -23,8 +23,10 @@ from mapi.api.entrance import Entrance
 from mapi.api.journal import write_log_to
 from mapi.database.door import Database
 from mapi.errors import DatabaseError
+from mapi.serve.heartbeats import watch_heartbeats
 from mapi.serve.platform import Foundation, lay_foundation
 from mapi.serve.protocol import BoundedProtocol
+from mapi.tracking.changes import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -151,9 +153,10 @@ async def _serve(
         entrance = entrance_of(
             settings, host=listening.getsockname()[0], secret=await server_secret(database)
         )
+        changes = Changes(database, settings.database_direct_url or foundation.database_url)
         server = _Server(
             uvicorn.Config(
-                build_app(database, version=version, entrance=entrance),
+                build_app(database, version=version, entrance=entrance, changes=changes),
                 http=BoundedProtocol,
                 log_config=None,
                 access_log=False,
@@ -163,9 +166,14 @@ async def _serve(
                 server_header=False,
             ),
             lambda: ready(database, foundation),
+            changes.end_streams,
         )
         keeper = asyncio.create_task(_keep_database(foundation.server))
         undo.push_async_callback(_ended, keeper)
+        watch = asyncio.create_task(
+            watch_heartbeats(database, changes, timeout_seconds=settings.heartbeat_timeout_seconds)
+        )
+        undo.push_async_callback(_ended, watch)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, server.end)
         await server.serve(sockets=[listening])
@@ -192,13 +200,21 @@ async def _ended(task: asyncio.Task[None]) -> None:
 class _Server(uvicorn.Server):
     """A server whose end is ours to begin."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], Awaitable[None]],
+        end_streams: Callable[[], None],
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._end_streams = end_streams
 
     def end(self) -> None:
         """Stop accepting, and end when the requests under way have their answers."""
         self.should_exit = True
+        # They would never have their answers.
+        self._end_streams()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

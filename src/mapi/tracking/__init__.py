@@ -4,6 +4,14 @@
 `writing`, which locks the run and closes with its counts; `resolving` finds the numbers of series,
 `ingest` takes points (a `batch` in columns) and `summaries` keeps what is known of each series;
 `notes` are params and tags, `logs` lines, `spans` and `documents` what their names say, and `texts`
-makes all of it storable. `corrections` take back what was wrong, with a record; `curves` reads
-points.
+makes all of it storable. `corrections` take back what was wrong, with a record.
+
+A run goes on by `life` (changed, into the trash and back) and `heartbeat` (lost when it is silent).
+`changes` tells every replica that a run has changed, `live` reads what is new in it, and `following`
+hands that to its readers.
+
+`series` lists what a run has, `curves` reads points by step and `axes` by time or another metric;
+`compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines and
+`point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked
+the file and `import_lines` each line.
 """

@@ -55,15 +55,24 @@ class Comparison(Answer, kw_only=True):
     media: Annotated[list[list[MediaFacts]], Meta(description="One list a run.")] = field(
         default_factory=list
     )
+    curves_omitted: Annotated[
+        int, Meta(description="Series whose curves were too many; ask for them with `keys`.")
+    ] = 0
+    is_partial: Annotated[
+        bool, Meta(description="The runs have more series or media: ask with `keys`.")
+    ] = False
 
 
 class GroupPoint(Answer, kw_only=True):
     """A group's values at one step."""
 
-    step: Annotated[int, Meta(description="A step that members have; never made up.")]
+    step: Annotated[int | None, Meta(description="A step that members have; null for scalars.")]
     count: Annotated[int, Meta(description="Members with a finite value there.")]
     mean: Annotated[float | None, Meta(description="Of those.")]
-    std: Annotated[float | None, Meta(description="Of the sample; null below two.")]
+    std: Annotated[
+        float | None,
+        Meta(description="Of the sample: sqrt(sum((x - mean)^2) / (n - 1)); null below two."),
+    ]
     min: Annotated[float | None, Meta(description="Of those.")]
     max: Annotated[float | None, Meta(description="Of those.")]
 

@@ -207,6 +207,8 @@ class Bucket(Answer, kw_only=True):
     max: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
     min_step: Annotated[int | None, Meta(description="Where the smallest stands.")] = None
     max_step: Annotated[int | None, Meta(description="Where the largest stands.")] = None
+    first_x: Annotated[float | None, Meta(description="The lowest place on the axis.")] = None
+    last_x: Annotated[float | None, Meta(description="The highest.")] = None
     count: Annotated[int, Meta(description="Points in it.")]
     nonfinite_count: Annotated[int, Meta(description="Of them NaN or infinite.")]
 
@@ -219,5 +221,15 @@ class Curve(Answer, kw_only=True):
     attempt: Annotated[int | None, Meta(description="Null: each step from its newest attempt.")]
     points_total: Annotated[int, Meta(description="Points in the range that was asked for.")]
     points: Annotated[list[CurvePoint] | None, Meta(description="By step.")] = None
-    buckets: Annotated[list[Bucket] | None, Meta(description="By step.")] = None
+    buckets: Annotated[list[Bucket] | None, Meta(description="By step, or by `x`.")] = None
+    x: Annotated[
+        str | None, Meta(description="The axis: `time` or `run_time` in seconds, or a series.")
+    ] = None
+    xs: Annotated[
+        list[WireValue | None] | None,
+        Meta(description="The place of each point on the axis; null where it has none."),
+    ] = None
+    points_without_x: Annotated[
+        int, Meta(description="Points that lie in no bucket, as the axis has no place for them.")
+    ] = 0
     next_cursor: Annotated[str | None, Meta(description="For the next points.")] = None

@@ -18,6 +18,7 @@ __all__ = [
     "AttemptFacts",
     "AttemptList",
     "Cursor",
+    "Heartbeat",
     "ParseBody",
     "ParsedFilter",
     "ProjectName",
@@ -151,6 +152,12 @@ class RunFacts(Answer, kw_only=True):
         field(default_factory=dict)
     )
     etag: Annotated[str, Meta(description="For `If-Match`; covers what PATCH can change.")]
+
+
+class Heartbeat(Answer, kw_only=True):
+    """`POST /v1/runs/{id}/heartbeat`."""
+
+    status: Annotated[RunStatus, Meta(description="A client that reads `cancelled` stops.")]
 
 
 class RunRow(Answer, kw_only=True):

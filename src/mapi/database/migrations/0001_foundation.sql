@@ -454,6 +454,24 @@ begin atomic
         );
 end;
 
+-- A curve: one value a step, that of the newest attempt which was not superseded there. The parts
+-- are the attempts that wrote the series, with the step from which each is superseded.
+create function mapi.curve_points(
+    series_ids int8[], attempts int4[], stops int8[], first_wanted int8, last_wanted int8
+) returns table (step int8, "time" timestamptz, value float8)
+language sql stable
+begin atomic
+    select distinct on (points.step) points.step, points.time, points.value
+    from unnest(series_ids, attempts, stops) as part (series_id, attempt, stop)
+    join mapi.run_metric_points as points
+        on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
+    where
+        points.step >= first_wanted
+        and points.step <= last_wanted
+        and (part.stop is null or points.step < part.stop)
+    order by points.step, part.attempt desc;
+end;
+
 -- Sums that pass the greatest number are infinite; PostgreSQL's own would fail.
 create function mapi.bounded_sum(one float8, two float8) returns float8
 language sql immutable parallel safe

@@ -12,9 +12,12 @@ where run.tenant_id = mapi.current_tenant() and run.id = %(run)s
 for no key update of run
 
 -- name: touch
--- What a write adds to the run's own figures.
+-- What a write adds to the run's own figures. Who writes lives: a run that was lost runs again.
 update runs set
     change_seq = %(change_seq)s,
+    heartbeat = now(),
+    version = version + (status = 'lost')::int,
+    status = case when status = 'lost' then 'running' else status end,
     point_count = point_count + %(points)s,
     series_count = series_count + %(series)s,
     log_count = log_count + %(log_lines)s,
