@@ -124,6 +124,8 @@ def _described_routes(app: Litestar) -> list[tuple[str, str, BaseRouteHandler]]:
         for handler in getattr(route, "route_handlers", ()):
             if handler.fn.__module__.startswith("litestar"):
                 continue  # its own answers to OPTIONS
+            if len(route.path) < max(map(len, handler.paths)):
+                continue  # another spelling of the path that is described
             path = "/".join(
                 "{" + part.strip("{}").partition(":")[0] + "}" if part.startswith("{") else part
                 for part in route.path.split("/")
