@@ -20,7 +20,7 @@ The rooms, in the order in which a value walks through them: `current` is this p
 opens a directory and wires the rest; `record` makes rows of values, `store` writes and reads files;
 `history` makes answers of rows. Beside them `spans` (with `plugins` and `trace`), `media`, `capture`,
 `system`, `console`, `artifacts` and `summary`. Below everything `options`, `row`, `ranges` of steps and
-times, `errors`, `clock`, `notices`, `arrays`, `surrogates` and `loading`; above it `cli`, the
+times, `errors`, `interruption` (whose exception it is), `clock`, `notices`, `arrays`, `surrogates` and `loading`; above it `cli`, the
 command ``et``, and `testing`.
 
 ``history`` and ``summary`` are functions here and sub-modules too, and the functions win: ``import

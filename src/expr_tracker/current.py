@@ -107,7 +107,8 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         name: the run's folder; ``None`` makes one from the time and a random ending.
         entity: who the run belongs to; kept with the run. Left out of a run that is continued,
             this and ``notes``, ``tags`` and ``config`` stay what they were.
-        dir: the root of all runs; by default ``ET_DIR``, else ``runs``.
+        dir: the root of all runs; by default ``ET_DIR``, else ``runs``. A relative path is settled
+            now: where the program goes later changes nothing.
         run_dir: the run's directory itself, instead of ``dir``.
         notes: free text; kept with the run.
         tags: labels; kept with the run.

@@ -10,12 +10,18 @@ locks: a logging sink is the user's code and may well log again.
 
 from __future__ import annotations
 
+import difflib
 import logging
 import threading
 from collections import deque
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-__all__ = ["OTHERS", "Fate", "Notices", "Subject", "counted", "logger"]
+from expr_tracker.interruption import is_from_signal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["OTHERS", "Fate", "Notices", "Subject", "counted", "logger", "offer"]
 
 logger: Final = logging.getLogger("expr_tracker")
 
@@ -35,11 +41,25 @@ OTHERS: Final = "(other)"
 #: A warning per key must not become a leak when a program makes up new keys for ever.
 _KEYS_MAX: Final = 10_000
 _QUEUE_MAX: Final = 1_000
+#: Names that a message gives to who did not come near any.
+_NAMES_OFFERED: Final = 8
 
 
 def counted(number: int, noun: str) -> str:
     """Return a number and its noun, which takes an s unless there is one of it."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def offer(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that offers the known names nearest to ``name``, or else says what there is."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3)
+    if near:
+        return f" Did you mean {' or '.join(map(repr, near))}?"
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMES_OFFERED} more" if len(names) > _NAMES_OFFERED else ""
+    return f" There are: {', '.join(names[:_NAMES_OFFERED])}{more}."
 
 
 class Notices:
@@ -113,5 +133,7 @@ class Notices:
                 return
             try:
                 logger.log(level, "%s", text)
-            except Exception:  # noqa: BLE001 - a broken logging handler must not stop training
+            except Exception as error:  # a broken logging handler must not stop training
+                if is_from_signal(error):
+                    raise
                 self.count("dropped", "log messages", subject="other")

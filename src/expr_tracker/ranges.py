@@ -10,11 +10,21 @@ import math
 from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, TypeVar
 
 from expr_tracker.errors import QuestionTypeError
+from expr_tracker.row import STEP_MAX, STEP_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["StepRange", "Steps", "TimeRange", "Times", "steps_from", "times_from"]
+__all__ = [
+    "STEP_MAX",
+    "STEP_MIN",
+    "StepRange",
+    "Steps",
+    "TimeRange",
+    "Times",
+    "steps_from",
+    "times_from",
+]
 
 _Bound = TypeVar("_Bound")
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from expr_tracker.arrays import array_statistics, list_statistics, too_many
 from expr_tracker.errors import StepError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.surrogates import join_halves, storable_text
 
 __all__ = [
@@ -103,6 +104,8 @@ def step_from(value: object) -> int:
         try:
             step = value.__index__()
         except TypeError as error:  # arrays of several elements or of floats, for example
+            if is_from_signal(error):
+                raise
             raise StepError(f"step={value!r}: a step is a whole number ({error}).") from None
     elif isinstance(value, Real):  # numpy.float32, a Fraction
         step = _whole(value)
@@ -119,7 +122,9 @@ def step_from(value: object) -> int:
 def _whole(value: Any) -> int:
     try:
         whole = int(value)
-    except (ValueError, OverflowError):  # not a number, infinite
+    except (ValueError, OverflowError) as error:  # not a number, infinite
+        if is_from_signal(error):
+            raise
         whole = None
     if whole is None or whole != value:
         raise StepError(f"step={value!r}: a step is a whole number; round it or leave it out.")
@@ -134,7 +139,8 @@ def key_text(key: object) -> str:
     """
     if type(key) is str:
         return key
-    return str.__str__(key) if isinstance(key, str) else str(key)
+    # The text of a subclass of str is taken from it, whatever its methods say.
+    return str.__str__(key if isinstance(key, str) else str(key))
 
 
 class RowEncoder:
@@ -158,17 +164,16 @@ class RowEncoder:
         self._drop = warn if drop is None else drop
         self._media_directory = media_directory
 
-    def row(self, data: object) -> Row:
+    def row(self, data: object) -> Row:  # noqa: C901 - one loop, the frequent types first
         """Return the metrics of one ``log`` call, in the order they were given."""
         if data is None:
             return {}
-        if not isinstance(data, dict):
+        if not issubclass(type(data), dict):  # isinstance would ask the object
             encoded = self.value("value", data)
-            is_row = _has_members(data) and isinstance(encoded, dict)
+            is_row = type(encoded) is dict and _has_members(data)
             return encoded if is_row else {"value": encoded}
         row: Row = {}
-        # A list: another thread may add names meanwhile.
-        for key, value in list(data.items()):
+        for key, value in _pairs(data):
             name = self._name(key)
             if name in row:
                 self._drop(name, f"the text of two keys: {_LAST_STAYS}")
@@ -178,8 +183,13 @@ class RowEncoder:
                 if type(value) is int and not -INT_LIMIT < value < INT_LIMIT:
                     value = self._too_long(name, value)  # noqa: PLW2901 - the stored form
                 row[name] = value
-            elif isinstance(value, float):  # numpy.float64, the most frequent guest
-                row[name] = float(value)
+            elif issubclass(type(value), float):  # numpy.float64, the most frequent guest
+                try:
+                    row[name] = float(value)
+                except Exception as error:  # as in `value`
+                    if is_from_signal(error):
+                        raise
+                    row[name] = self.value(name, value)
             else:
                 row[name] = self.value(name, value)
         return row
@@ -188,9 +198,11 @@ class RowEncoder:
         """Return one value, plain; its ``repr`` (cut) with a warning where it has no plain form."""
         try:
             return self._plain(key, value, 0)
-        except Exception as error:  # noqa: BLE001 - any object may raise anything; nothing is lost
+        except Exception as error:  # any object may raise anything; nothing is lost
+            if is_from_signal(error):
+                raise
             self._warn(key, f"stored as its repr: {_reason(error)}")
-            return storable_text(_repr_of(value))
+            return storable_text(_shortened(_text_of(repr, value)))
 
     def _plain(self, key: str, value: object, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912
         # One ladder, most frequent first: a dispatch table would hide the order that matters
@@ -255,7 +267,7 @@ class RowEncoder:
         return number
 
     def _name(self, key: object) -> str:
-        name = key_text(key)
+        name = _text_of(key_text, key)
         return name if name.isascii() else self._text(storable_text(name), name)
 
     def _text(self, key: str, text: str) -> str:
@@ -300,12 +312,13 @@ def _has_members(data: object) -> bool:
 
     Statistics of an array and the reference to an image are dicts too, but of our making.
     """
-    if isinstance(data, MediaValue):
+    kind = type(data)  # isinstance would ask the object
+    if issubclass(kind, MediaValue):
         return False
     return (
-        isinstance(data, Mapping)
-        or (dataclasses.is_dataclass(data) and not isinstance(data, type))
-        or callable(getattr(type(data), "model_dump", None))
+        issubclass(kind, Mapping)
+        or (dataclasses.is_dataclass(kind) and not issubclass(kind, type))
+        or callable(getattr(kind, "model_dump", None))
     )
 
 
@@ -359,7 +372,9 @@ def _contents(value: object) -> object:
     if isinstance(value, Iterable) or _has_keys(value):
         try:
             contents = dict(value)  # type: ignore[call-overload]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
+            if is_from_signal(error):
+                raise
             # Its words are about the arguments of dict, not about the value.
             contents = None if isinstance(value, Iterable) else contents
     if contents is None:
@@ -381,18 +396,39 @@ def _columns(frame: Any) -> dict[Any, Any]:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error) or type(error).__name__
-    return text[:200]
+    return (_text_of(str, error) or _name_of_type(error))[:200]
 
 
-def _repr_of(value: object) -> str:
+def _shortened(text: str) -> str:
+    return text if len(text) <= _REPR_CHARACTERS_MAX else text[:_REPR_CHARACTERS_MAX] + "..."
+
+
+def _text_of(make: Callable[[Any], str], value: object) -> str:
+    """Return the text that ``make`` makes of a user's object; where it raises, the type's name."""
     try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001 - the object's own fault; its type still says what it was
-        return f"<unrepresentable {type(value).__name__}>"
-    if len(text) > _REPR_CHARACTERS_MAX:
-        return text[:_REPR_CHARACTERS_MAX] + "..."
-    return text
+        return str.__str__(make(value))
+    except Exception as error:  # the object's own fault
+        if is_from_signal(error):
+            raise
+    return f"<unrepresentable {_name_of_type(value)}>"
+
+
+#: Of a type, whatever its metaclass makes of ``__name__``.
+_type_name = vars(type)["__name__"].__get__
+
+
+def _name_of_type(value: object) -> str:
+    return str(_type_name(type(value)))
+
+
+def _pairs(data: Any) -> list[tuple[Any, Any]]:
+    """Return the items of a dict, as one list: another thread may add names meanwhile."""
+    try:
+        return [(key, value) for key, value in list(data.items())]
+    except Exception as error:  # the fault of a subclass; the dict below has none
+        if is_from_signal(error):
+            raise
+    return list(dict.items(data))
 
 
 def without_nonfinite(row: Row) -> Row:

@@ -115,7 +115,7 @@ say("finished")
     program = run_program(script, tmp_path)
     modules = program.value("logging")
     assert not loaded(modules, NOT_FOR_EVERYONE)
-    assert not loaded(modules, ["expr_tracker.spans", "expr_tracker.artifacts", "subprocess"])
+    assert not loaded(modules, ["expr_tracker.spans.span", "expr_tracker.artifacts", "subprocess"])
     modules = program.value("spans")
     assert not loaded(modules, NOT_FOR_EVERYONE)
     for moment in ("history", "finished"):

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.cli import _group
+from expr_tracker.cli import main
 from expr_tracker.errors import QueryError
 from expr_tracker.history import read_history
 from expr_tracker.ranges import steps_from, times_from
@@ -123,7 +123,7 @@ def test_history_and_trace_take_the_same_texts(run: Path, tmp_path: Path, text: 
 def test_history_and_trace_refuse_the_same_texts_with_the_same_line(run: Path, text: str) -> None:
     lines = []
     for command in ("history", "trace"):
-        result = CliRunner().invoke(_group, [command, str(run), "--step-range", text])
+        result = CliRunner().invoke(main, [command, str(run), "--step-range", text])
         assert result.exit_code == 2
         lines.append(result.stderr)
     assert lines[0] == lines[1]
@@ -131,7 +131,7 @@ def test_history_and_trace_refuse_the_same_texts_with_the_same_line(run: Path, t
 
 
 def _et(*arguments: object) -> str:
-    result = CliRunner().invoke(_group, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
 

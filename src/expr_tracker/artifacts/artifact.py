@@ -236,7 +236,8 @@ class Artifact:
 
         Raises:
             ArtifactNotLoggedError: the artifact is no version yet.
-            ArtifactError: a file is not what was logged, or a reference is remote.
+            ArtifactError: a file is not what was logged, or all there is are references to other
+                machines; beside files they are left out, with a warning that names them.
             OSError: ``root`` cannot be written.
         """
         version = self.stored_version()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.artifacts.copying import Progress, digest_of, replace_by_copy
 from expr_tracker.artifacts.entries import Entry, EntryFolder, local_path_of
 from expr_tracker.errors import ArtifactError, TrackerError
+from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -174,11 +175,14 @@ def raise_first(problems: Iterable[Problem]) -> None:
 def materialise(version: StoredVersion) -> None:
     """Check the stored files and bring the referenced ones beside them.
 
+    References to other machines are left out, with a warning.
+
     Raises:
-        ArtifactError: a file is not what was logged, or a reference cannot be followed.
+        ArtifactError: a file is not what was logged, a reference cannot be followed, or all of them
+            are to other machines.
         OSError: a referenced file cannot be written here.
     """
-    _refuse_remote(version)
+    version = _without_remote(version)
     progress = Progress(f"checking {version.name}", version.size_bytes)
     stored = [entry for entry in version.entries if entry.ref is None]
     try:
@@ -195,12 +199,14 @@ def materialise(version: StoredVersion) -> None:
 def copy_out(version: StoredVersion, target: Path) -> None:
     """Copy every file to ``target``, checked on the way; what is there already is kept.
 
+    References to other machines are left out, with a warning.
+
     Raises:
-        ArtifactError: a file is not what was logged, a reference cannot be followed, or a link
-            below ``target`` leads out of it.
+        ArtifactError: a file is not what was logged, a reference cannot be followed, all of them
+            are to other machines, or a link below ``target`` leads out of it.
         OSError: a file cannot be written.
     """
-    _refuse_remote(version)
+    version = _without_remote(version)
     raise_first(size_problems(version))
     target.mkdir(parents=True, exist_ok=True)
     folder = EntryFolder(target)
@@ -221,7 +227,7 @@ def _fetch(
         progress.advance(entry.size or 0)
         return
     source = version.folder.place(entry.path) if entry.ref is None else local_path_of(entry.ref)
-    assert source is not None, "remote references were refused before"
+    assert source is not None, "remote references were left out before"
     try:
         replace_by_copy(
             source, place, entry.digest, progress=progress, follow=entry.ref is not None
@@ -243,11 +249,29 @@ def _has(place: Path, entry: Entry) -> bool:
         return False
 
 
-def _refuse_remote(version: StoredVersion) -> None:
-    for entry in version.entries:
-        if entry.ref is not None and local_path_of(entry.ref) is None:
-            raise ArtifactError(
-                f"{version.name}: {entry.path!r} is a reference to {entry.ref}, and the tracker "
-                "fetches nothing over a network. Fetch it with a client of your own: the places "
-                "are in artifact.entries[...].ref."
-            )
+def _without_remote(version: StoredVersion) -> StoredVersion:
+    """Return the version without the references to other machines, which a warning names.
+
+    Raises:
+        ArtifactError: there is nothing else in it.
+    """
+    remote = [
+        entry
+        for entry in version.entries
+        if entry.ref is not None and local_path_of(entry.ref) is None
+    ]
+    if not remote:
+        return version
+    first, more = remote[0], len(remote) - 1
+    others = f" (and {more} more)" if more else ""
+    text = (
+        f"{version.name}: {first.path!r} is a reference to {first.ref}{others}, and the tracker "
+        "fetches nothing over a network. Fetch it with a client of your own: the places are in "
+        "artifact.entries[...].ref."
+    )
+    if len(remote) == len(version.entries):
+        raise ArtifactError(text)
+    logger.warning("%s The other files are there.", text)
+    left = {entry.path for entry in remote}
+    kept = [entry for entry in version.entries if entry.path not in left]
+    return StoredVersion(version.name, version.folder, kept)

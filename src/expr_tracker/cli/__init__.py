@@ -1,6 +1,8 @@
 """The command ``et``: parse, call a public function, print.
 
 One module a command, loaded when it is asked for: ``et history`` must not pay for ``et export``.
+The console script calls `main`, a click group: ``click.testing.CliRunner`` invokes it, and commands may
+be added to it.
 `ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact` and `completion` are what their
 names say. What they share: `parameters` are the kinds of values that options take, `candidates` what
 a half-typed word may become, `output` where a file goes, `table` and `terminal` print, `progress`
@@ -26,7 +28,7 @@ from expr_tracker.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 __all__ = ["COMMANDS", "main"]
 
@@ -60,13 +62,12 @@ class _LazyGroup(click.Group):
     """Loads a command's module when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
+        return [*COMMANDS, *(name for name in super().list_commands(ctx) if name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
+        # A program that uses the group may have added one of its own, or in place of one of ours.
+        if cmd_name in self.commands or cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
         module = importlib.import_module(f"expr_tracker.cli.{cmd_name}")
         command: click.Command = module.command
         return command
@@ -74,7 +75,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        check_command(ctx, args[0], COMMANDS)
+        check_command(ctx, args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
     def make_context(
@@ -97,24 +98,42 @@ class _LazyGroup(click.Group):
             return super().shell_complete(ctx, incomplete)
         return [
             CompletionItem(name, help=text)
-            for name, text in COMMANDS.items()
+            for name, text in self._described()
             if name.startswith(incomplete)
         ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(self._described())
+
+    def _described(self) -> list[tuple[str, str]]:
+        added = {
+            name: command.get_short_help_str(limit=80)
+            for name, command in self.commands.items()
+            if not command.hidden
+        }
+        return list({**COMMANDS, **added}.items())
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        if not open_closed_streams():
+            say("Error: standard output is closed.", err=True)
+            sys.exit(1)
+        try:
+            return super().main(*args, **{"prog_name": self.name, **extra})
+        finally:
+            drop_unwritten_output()
 
 
 @click.group(
+    "et",
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
 )
 @click.option("--version", is_flag=True, help="Print the version and leave.")
 @click.pass_context
-def _group(ctx: click.Context, *, version: bool) -> None:
+def main(ctx: click.Context, *, version: bool) -> None:
     """Look at runs that expr_tracker logged.
 
     RUN is a run's directory (runs/PROJECT/NAME) or one of its files.
@@ -132,14 +151,3 @@ def _group(ctx: click.Context, *, version: bool) -> None:
         return
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; the console script calls this."""
-    if not open_closed_streams():
-        say("Error: standard output is closed.", err=True)
-        sys.exit(1)
-    try:
-        _group.main(args=None if arguments is None else list(arguments), prog_name="et")
-    finally:
-        drop_unwritten_output()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.parameters import Rank
+from expr_tracker.cli.parameters import Rank, RunPath
 from expr_tracker.cli.terminal import print_bytes, shown_coloured
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path), shell_complete=candidates.runs)
+@click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
     "--stream", metavar="NAME", help="A stream; 'default' is the unnamed one.",
     shell_complete=candidates.streams,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.output import output_of
-from expr_tracker.cli.parameters import Attempt, Rank, stream_choice
+from expr_tracker.cli.parameters import Attempt, Rank, RunPath, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 from expr_tracker.notices import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["command"]
 
@@ -21,7 +23,7 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
 
 
 @click.command()
-@click.argument("run", shell_complete=candidates.runs)
+@click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
     "-o",
     "--output",
@@ -49,7 +51,7 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
 @reported()
 def command(
     *,
-    run: str,
+    run: Path,
     output: str | None,
     form: str | None,
     stream: str,
@@ -93,7 +95,7 @@ def command(
     say(f"{counted(report.rows, 'row')} of {streams} written to {where}", err=target.is_standard)
 
 
-def _name_of(run: str) -> str:
+def _name_of(run: Path) -> str:
     """Return the run's name: its folder's, also where one of its files is given."""
-    path = Path(run).absolute()
+    path = run.absolute()
     return path.parent.name if path.suffix == ".jsonl" else path.name

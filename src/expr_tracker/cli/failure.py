@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import logging
+import re
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -24,13 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "check_command", "one_line_usage_errors", "reported"]
 
 
+#: A line is for people, and no path of any use is as long.
+_WORD_CHARACTERS_MAX: Final = 600
+
+
 class Failure(click.ClickException):
     """A command cannot do what was asked; the message becomes one printable line."""
 
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(shown(" ".join(message.split())))
+        super().__init__(shown(" ".join(map(_cut, message.split()))))
+
+
+def _cut(word: str) -> str:
+    """Return a word of a message, of one that is longer than a path can be its ends."""
+    if len(word) <= _WORD_CHARACTERS_MAX:
+        return word
+    half = _WORD_CHARACTERS_MAX // 2
+    return f"{word[:half]}...{word[-half:]}"
 
 
 class _SystemFailure(Failure):
@@ -39,6 +52,8 @@ class _SystemFailure(Failure):
     exit_code = 1
 
 
+#: Where a message of the library names a keyword: at its beginning, or as what was meant.
+_BEFORE_KEYWORD: Final = r"(?:^|(?<=: )|(?<=pass )|(?<=mean ))"
 #: The path of the question is wrong, not the disk.
 _WRONG_PATHS: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -104,6 +119,21 @@ def _nearest(name: str, known: Collection[str]) -> str:
     return f": there are {', '.join(known)}."
 
 
+def _as_spelled_here(message: str) -> str:
+    """Return a message of the library with keywords of functions as the command's options.
+
+    ``format='x': expected ...`` becomes ``--format 'x': expected ...``. Only where a message names what
+    was asked, or what to pass: in the names of metrics and files such words stay.
+    """
+    ctx = click.get_current_context(silent=True)
+    for name in _options(ctx):
+        if name.startswith("--"):
+            keyword = re.escape(name[2:].replace("-", "_"))
+            message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=\.", f"{name}.", message)
+            message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=", f"{name} ", message)
+    return message
+
+
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
     """Turn errors of the library and the system into one line; a decorator as well.
@@ -116,7 +146,7 @@ def reported() -> Iterator[None]:
     try:
         yield
     except TrackerError as error:
-        raise Failure(str(error)) from error
+        raise Failure(_as_spelled_here(str(error))) from error
     except BrokenPipeError:
         raise
     except OSError as error:

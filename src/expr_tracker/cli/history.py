@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -14,8 +14,9 @@ from expr_tracker.cli.parameters import (
     Attempt,
     Count,
     Rank,
+    RunPath,
     StepRange,
-    comma_list,
+    metric_choice,
     stream_choice,
 )
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
@@ -23,12 +24,23 @@ from expr_tracker.cli.terminal import is_terminal, print_bytes, say, say_json, s
 
 __all__ = ["command"]
 
+#: How the names of metrics begin that spans and the plugins of this package make.
+_OF_SPANS: Final = (
+    "time_ms/",
+    "count/",
+    "cpu_time_ms/",
+    "cpu_percent/",
+    "gpu_percent/",
+    "gpu_mem_",
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 
 @click.command()
-@click.argument("run", shell_complete=candidates.runs)
+@click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
     "-n", "count", type=Count(), default=20, show_default=True, help="Steps; -1 for all."
 )
@@ -66,7 +78,7 @@ if TYPE_CHECKING:
 @reported()
 def command(  # noqa: PLR0913 - one argument an option
     *,
-    run: str,
+    run: Path,
     count: int,
     listed: str | None,
     named: tuple[str, ...],
@@ -95,7 +107,7 @@ def command(  # noqa: PLR0913 - one argument an option
         return
     from expr_tracker.history import read_history
 
-    metrics = comma_list(listed or "") + list(named)
+    metrics = metric_choice(listed) + list(named)
     rows = read_history(
         run,
         count,
@@ -114,7 +126,7 @@ def command(  # noqa: PLR0913 - one argument an option
     _print(rows, form, wanted=metrics)
 
 
-def _attempt_rows(run: str, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
+def _attempt_rows(run: Path, stream: str | None, rank: int | None) -> list[dict[str, Any]]:
     from expr_tracker.history import list_attempts
 
     attempts = list_attempts(run, stream, rank)
@@ -148,7 +160,8 @@ def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ())
     elif not rows:
         say("No rows.")
     else:
-        names = _names(rows)
+        # Spans end before the row is logged; what was logged is what people look for.
+        names = sorted(_names(rows), key=lambda name: name.startswith(_OF_SPANS))
         times = {"_time", "started", "ended"}
         echo_table(
             names,
@@ -159,7 +172,7 @@ def _print(rows: list[dict[str, Any]], form: str, *, wanted: Sequence[str] = ())
                 ]
                 for row in rows
             ],
-            wanted={"_step", *wanted} if wanted else (),
+            wanted=["_step", *wanted] if wanted else (),
             hint="--metrics chooses" if "_step" in names else "--format json has all",
         )
 

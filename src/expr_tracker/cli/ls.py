@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import difflib
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.parameters import RunPath
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import say, say_json
 
 __all__ = ["command"]
 
+#: Runs whose metrics are looked through for what was probably meant.
+_RUNS_SEARCHED: Final = 50
+
 
 @click.command()
-@click.argument("directory", required=False, shell_complete=candidates.paths)
+@click.argument("directory", type=RunPath(), required=False, shell_complete=candidates.paths)
 @click.option("--metric", metavar="NAME", help="Show the newest value of this metric.")
 @click.option(
     "--format",
@@ -28,7 +34,7 @@ __all__ = ["command"]
     help="How to print.",
 )
 @reported()
-def command(*, directory: str | None, metric: str | None, form: str) -> None:
+def command(*, directory: Path | None, metric: str | None, form: str) -> None:
     """List the runs below DIRECTORY, by default the root of all runs (ET_DIR, or runs).
 
     \b
@@ -56,6 +62,7 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
         say(f"No runs below {root}.")
         return
     names = ["project", "name", "status", "streams", "rows", "last_step", "started"]
+    wanted = ["name", "status"]
     lines = [
         [
             local_time(row[name])
@@ -67,16 +74,30 @@ def command(*, directory: str | None, metric: str | None, form: str) -> None:
         ]
         for row in rows
     ]
-    wanted = []
     if metric is not None:
         # A column of its own, also for a metric that is called as one of ours.
         title = metric if metric not in names else f"metric {metric}"
-        names, wanted = [*names, title], ["name", title]
+        names, wanted = [*names, title], ["name", title, "status"]
         lines = [
             [*line, cell_text(row["metric"][metric])]
             for line, row in zip(lines, rows, strict=True)
         ]
     echo_table(names, lines, wanted=wanted)
+    if metric is not None and all(overview.value is None for overview in found):
+        say(f"--metric {metric}: {_nothing_logged([o.path for o in found], metric)}", err=True)
     for overview in found:
         if overview.problem is not None:
             say(f"{overview.path} is unreadable: {overview.problem}", err=True)
+
+
+def _nothing_logged(runs: list[Path], metric: str) -> str:
+    """Say that no run has a value of a metric, and what was probably meant."""
+    from expr_tracker.history.glimpse import keys_seen, metrics_seen
+
+    known: set[str] = set()
+    for run in runs[:_RUNS_SEARCHED]:
+        with contextlib.suppress(OSError):
+            known.update(name for key in keys_seen(run) for name in metrics_seen(run, key))
+    near = difflib.get_close_matches(metric, sorted(known), n=3)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"no run here has a value of it.{hint}"

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
 from expr_tracker.cli.failure import Failure
+from expr_tracker.ranges import STEP_MAX, STEP_MIN
 
 __all__ = [
     "Attempt",
     "Count",
     "Rank",
+    "RunPath",
     "StepRange",
     "TimeRange",
-    "comma_list",
+    "metric_choice",
     "stream_choice",
 ]
 
@@ -47,8 +50,17 @@ class StepRange(_OneLine):
         del param, ctx
         match = _STEP_RANGE.fullmatch(value)
         if match is None:
-            raise Failure(f"--step-range {value!r}: expected two steps: 100:200, 100: or :200.")
+            raise Failure(
+                f"--step-range {value!r}: expected two steps of 64 bits, at most 19 digits each: "
+                "100:200, 100: or :200."
+            )
         low, high = (int(step) if step else None for step in match.groups())
+        for step in (low, high):
+            if step is not None and not STEP_MIN <= step <= STEP_MAX:
+                raise Failure(
+                    f"--step-range {value!r}: {step} is no step; steps lie between -2**63 and "
+                    "2**63 - 1."
+                )
         if low is not None and high is not None and low >= high:
             raise Failure(f"--step-range {value!r}: no step is in it; {_RULE}")
         return low, high
@@ -85,11 +97,14 @@ class Count(_OneLine):
         """Return the number."""
         del param, ctx
         text = str(value)
-        if text != "-1" and not (text.isascii() and text.isdigit() and 0 < len(text) < 20):
-            raise Failure(f"-n {text}: expected a number of steps from 1, or -1 for all.")
-        if int(text) == 0:
-            raise Failure("-n 0: expected a number of steps from 1, or -1 for all.")
-        return int(text)
+        if text == "-1":
+            return -1
+        count = _whole(text)
+        if count is None or count < 1:
+            raise Failure(
+                f"-n {text}: expected a number of steps from 1, or -1 for all; at most 2**63 - 1."
+            )
+        return count
 
 
 class Attempt(_OneLine):
@@ -104,9 +119,10 @@ class Attempt(_OneLine):
         del param, ctx
         if value == "all":
             return "all"
-        if not (value.isascii() and value.isdigit() and int(value) >= 1):
+        number = _whole(value)
+        if number is None or number < 1:
             raise Failure(f"--attempt {value!r}: expected an attempt's number from 1, or all.")
-        return int(value)
+        return number
 
 
 class Rank(_OneLine):
@@ -118,14 +134,53 @@ class Rank(_OneLine):
         """Return the number."""
         del param, ctx
         text = str(value)
-        if not (text.isascii() and text.isdigit() and len(text) < 20):
-            raise Failure(f"--rank {text}: expected a whole number from 0.")
-        return int(text)
+        rank = _whole(text)
+        if rank is None:
+            raise Failure(f"--rank {text}: expected a whole number from 0 to {STEP_MAX}.")
+        return rank
 
 
-def comma_list(text: str) -> list[str]:
+class RunPath(_OneLine):
+    """A run's directory or one of its files; no path at all would be the working directory."""
+
+    name = "path"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
+        """Return the path."""
+        del ctx
+        if isinstance(value, str) and not value.strip():
+            what = "RUN" if param is None or param.name is None else param.name.upper()
+            raise Failure(f"{what} {value!r} is empty: pass a path; '.' is the working directory.")
+        return Path(value)
+
+
+def _whole(text: str) -> int | None:
+    """Return a number of digits only, as far as 64 bits go; ``None`` for any other text."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        return None
+    number = int(text)
+    return number if number <= STEP_MAX else None
+
+
+def _comma_list(text: str) -> list[str]:
     """Return the names in a list with commas; the spaces around them are no part of a name."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def metric_choice(text: str | None) -> list[str]:
+    """Return the metrics that ``--metrics`` names; none where it is left out.
+
+    Raises:
+        Failure: it names none.
+    """
+    names = _comma_list(text or "")
+    if text is not None and not names:
+        raise Failure(
+            f"--metrics {text!r} names no metric. Name some, as in loss,lr; or leave it out."
+        )
+    return names
 
 
 def stream_choice(text: str | None) -> str | list[str | None] | None:
@@ -140,7 +195,7 @@ def stream_choice(text: str | None) -> str | list[str | None] | None:
 
     if text is None or text.strip() == "*":
         return None if text is None else "*"
-    names = [stream_named(name) for name in comma_list(text)]
+    names = [stream_named(name) for name in _comma_list(text)]
     if not names:
         raise Failure(f"--stream {text!r} names no stream; leave it out, or pass '*' for all.")
     return names[0] if len(names) == 1 else names

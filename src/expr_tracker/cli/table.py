@@ -12,7 +12,7 @@ from expr_tracker.cli.terminal import is_terminal, say, shown
 from expr_tracker.history import without_nonfinite
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["cell_text", "echo_table", "json_bytes", "local_time"]
 
@@ -53,7 +53,7 @@ def echo_table(
     names: Sequence[str],
     lines: Iterable[Sequence[str]],
     *,
-    wanted: Collection[str] = (),
+    wanted: Sequence[str] = (),
     hint: str = "--format json has all",
 ) -> None:
     """Print a table without the columns for which there is no room; they are named on stderr.
@@ -61,7 +61,7 @@ def echo_table(
     Args:
         names: the titles.
         lines: the cells.
-        wanted: titles that were asked for by name: the others give way to them.
+        wanted: titles to which the others give way, the most important first.
         hint: how to see what is left out.
     """
     titles = [cell_text(name) for name in names]
@@ -70,7 +70,7 @@ def echo_table(
         max(_width(titles[i]), max((_width(line[i]) for line in cells), default=0))
         for i in range(len(titles))
     ]
-    first = [i for i, name in enumerate(names) if name in wanted]
+    first = [i for name in wanted for i, title in enumerate(names) if title == name]
     kept = _fitting(widths, first, [i for i, name in enumerate(names) if name in _TIMES])
     for line in (titles, *cells):
         say(_GAP.join(line[i] + " " * (widths[i] - _width(line[i])) for i in kept).rstrip())

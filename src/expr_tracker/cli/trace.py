@@ -12,7 +12,14 @@ import click
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.output import output_of
-from expr_tracker.cli.parameters import Rank, StepRange, TimeRange, comma_list, stream_choice
+from expr_tracker.cli.parameters import (
+    Rank,
+    RunPath,
+    StepRange,
+    TimeRange,
+    metric_choice,
+    stream_choice,
+)
 from expr_tracker.cli.terminal import say, say_json, shown
 from expr_tracker.notices import counted
 
@@ -27,7 +34,7 @@ _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path), shell_complete=candidates.runs)
+@click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), default="trace.json", show_default=True,
     help="The file to write, '-' for standard output.",
@@ -120,7 +127,7 @@ def _write(options: dict[str, Any]) -> None:
             output.path,
             **_filters(options),
             temp_dir=options["temp_dir"],
-            metrics=comma_list(metrics) if metrics else None,
+            metrics=metric_choice(metrics) or None,
         )
     where = "standard output" if output.is_standard else output.path
     say(f"{counted(count, 'span')} written to {where}.", err=output.is_standard)

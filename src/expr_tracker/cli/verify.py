@@ -8,24 +8,27 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
+from expr_tracker.cli.parameters import RunPath
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from expr_tracker.history import StreamReport
 
 __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run", shell_complete=candidates.runs)
+@click.argument("run", type=RunPath(), shell_complete=candidates.runs)
 @click.option(
     "--against", metavar="DIR", help="Another run, which should hold the same rows.",
     shell_complete=candidates.runs,
 )  # fmt: skip
 @reported()
-def command(*, run: str, against: str | None) -> None:
+def command(*, run: Path, against: str | None) -> None:
     """Read every line of a run and say what is there and what is wrong.
 
     Ends with exit code 1 if anything is wrong, or differs from the run given with --against.

@@ -21,6 +21,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
 from expr_tracker.store.lines import encode_line
 
@@ -148,7 +149,9 @@ class ConsoleCapture:
             with self._lock:
                 work()
             self._store()
-        except Exception as error:  # noqa: BLE001 - print() must not fail for a tracker's fault
+        except Exception as error:  # print() must not fail for a tracker's fault
+            if is_from_signal(error):
+                raise
             self._fail(error)
         finally:
             self._inside.now = False
@@ -196,7 +199,9 @@ class ConsoleCapture:
             return text
         try:
             return self._redact(text)
-        except Exception as error:  # noqa: BLE001 - a line that could not be searched is withheld
+        except Exception as error:  # a line that could not be searched is withheld
+            if is_from_signal(error):
+                raise
             self._fail(error)
             return "[withheld: the search for secrets failed]"
 
@@ -217,7 +222,9 @@ class ConsoleCapture:
             while (line := self._next_waiting()) is not None:
                 try:
                     self._append(line)
-                except Exception as error:  # noqa: BLE001 - a full disk must not reach print()
+                except Exception as error:  # a full disk must not reach print()
+                    if is_from_signal(error):
+                        raise
                     self._fail(error)
                 else:
                     self._counts["lines"] += 1

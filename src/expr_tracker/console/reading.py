@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import RunNotFoundError
-from expr_tracker.store.files import RunFiles, stream_keys
+from expr_tracker.store.files import RunFiles, StreamKey, stream_keys
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.names import check_stream
-from expr_tracker.store.reader import whole_lines
+from expr_tracker.store.producers import existing_run
+from expr_tracker.store.reader import whole_lines, whole_rows
 from expr_tracker.store.sidecar import warn_of_lost_parts
 
 if TYPE_CHECKING:
@@ -87,10 +88,10 @@ def console_file(run: Path, stream: str | None = None, rank: int | None = None) 
         NameRefusedError: the stream's name cannot be one.
         RunNotFoundError: there is no such run, or nothing of that stream and rank was captured.
     """
-    if run.is_file():
-        return run
+    run = existing_run(run)
     if not run.is_dir():
-        raise RunNotFoundError(f"{run}: no such run.")
+        _check_console_file(run)
+        return run
     wanted = check_stream(stream)
     keys = stream_keys(run, "console")
     for key in keys:
@@ -103,6 +104,18 @@ def console_file(run: Path, stream: str | None = None, rank: int | None = None) 
     names = ", ".join(key.label for key in keys)
     raise RunNotFoundError(
         f"{run}: no captured output of that stream and rank. There is: {names}."
+    )
+
+
+def _check_console_file(path: Path) -> None:
+    """Refuse a file that is no console file by its name nor by anything in it."""
+    if StreamKey.from_file(path.name, "console") is not None:
+        return
+    if any(isinstance(row.get("text"), str) and "source" in row for row in whole_rows(path)):
+        return
+    raise RunNotFoundError(
+        f"{path} is not a console file: it has no output. Pass a run's directory, or one of its "
+        "files console*.jsonl."
     )
 
 

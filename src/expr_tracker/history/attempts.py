@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 
 from expr_tracker.history.source import beginning_of
 from expr_tracker.store.documents import read_document
+from expr_tracker.store.files import kept_of
 from expr_tracker.store.lock import is_locked
+from expr_tracker.store.markers import REWOUND
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from expr_tracker.history.location import Producer
     from expr_tracker.history.source import Source
     from expr_tracker.row import Row
@@ -36,6 +40,8 @@ def told_attempts(
     attempts = [*(source.index.attempts if attempts is None else attempts)]
     holder = read_document(producer.files.lock) or {}
     attempts[0] = _first(producer, source, attempts[0], holder=holder)
+    if attempts[0].pid is None and not attempts[0].offset:
+        attempts[0] = replace(attempts[0], pid=_first_pid(producer, attempts))
     newest = attempts[-1]
     if not newest.is_final:
         is_live = source.was_live or is_locked(producer.files.lock)
@@ -57,3 +63,23 @@ def _first(producer: Producer, source: Source, attempt: Attempt, *, holder: Row)
     if time is None:
         time = beginning_of(read_document(producer.files.identity) or {})
     return replace(attempt, time=time)
+
+
+def _first_pid(producer: Producer, attempts: list[Attempt]) -> int | None:
+    """Return the process of the first attempt where it left word elsewhere than in the lock."""
+    if len(attempts) > 1 and attempts[0].status == REWOUND:
+        return attempts[1].pid  # who rewinds goes on
+    environment = producer.files.environment
+    pid = _pid_in(kept_of(environment, attempts[0].number))
+    if pid is None:
+        pid = _pid_in(environment)
+        # One that a later attempt wrote is its own: the first captured nothing.
+        if pid in {attempt.pid for attempt in attempts[1:]}:
+            return None
+    return pid
+
+
+def _pid_in(environment: Path) -> int | None:
+    program = (read_document(environment) or {}).get("program")
+    pid = program.get("pid") if isinstance(program, dict) else None
+    return pid if isinstance(pid, int) else None

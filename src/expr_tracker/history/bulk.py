@@ -119,7 +119,7 @@ class _LineDecoder:
             return None
         try:
             lines = self._decoder.decode_lines(piece)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         cells = {
             name: list(map(attrgetter(f"f{number}"), lines))

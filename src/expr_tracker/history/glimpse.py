@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, StreamKey, sidecar_of, stream_keys
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.regular import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,7 @@ def _files(run: Path, key: StreamKey) -> RunFiles:
 def _names_at_both_ends(path: Path) -> Iterator[str]:
     """Yield the names in the first and the last lines: a live or killed run has no summary yet."""
     try:
-        with path.open("rb") as file:
+        with open(open_regular(path), "rb") as file:  # noqa: PTH123 - a descriptor
             ends = [file.read(_BYTES_READ)]
             size = os.fstat(file.fileno()).st_size
             if size > _BYTES_READ:

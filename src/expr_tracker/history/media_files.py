@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.store.bounds import path_within
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.regular import open_regular, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,11 +67,11 @@ def checked(directory: Path, media: dict[str, str]) -> tuple[int, list[str], lis
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open(open_regular(path), "rb") as file:  # noqa: PTH123 - a descriptor
         while piece := file.read(_HASH_BYTES):
             digest.update(piece)
     return digest.hexdigest()
 
 
 def _table(path: Path) -> Row | None:
-    return decode_line(path.read_bytes()) if path.stat().st_size <= _TABLE_BYTES_MAX else None
+    return decode_line(read_regular(path)) if path.stat().st_size <= _TABLE_BYTES_MAX else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ from expr_tracker.history.location import producers_of
 from expr_tracker.history.question import ask, is_glob
 from expr_tracker.history.reading import answer_run
 from expr_tracker.history.source import Source
+from expr_tracker.notices import offer
 from expr_tracker.store.documents import read_document
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_logged"]
 
-#: Names beside the near ones, for who did not come near.
-_NAMES_SHOWN: Final = 8
 #: Rows that are asked for names that no summary has: a killed run has none.
 _ROWS_ASKED: Final = 50
 
@@ -55,7 +53,8 @@ def check_logged(
     question = ask(_ROWS_ASKED)
     rows = answer_run(run, question, stream=stream, rank=rank, report=_say_nothing)
     known.update(name for row in rows for name in row)
-    raise QueryError(_unknown(left[0], sorted(name for name in known if name[:1] != "_")))
+    offered = offer(left[0], (name for name in known if name[:1] != "_"))
+    raise QueryError(f"No row has a metric {left[0]!r}.{offered}")
 
 
 def _say_nothing(source: Source) -> None:
@@ -80,11 +79,3 @@ def _keys(name: str) -> set[bytes]:
         json.dumps(name, ensure_ascii=escaped).encode("utf-8", "backslashreplace")
         for escaped in (False, True)
     }
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=3)
-    if near:
-        return f"No row has a metric {name!r}. Did you mean {' or '.join(map(repr, near))}?"
-    more = f" and {len(known) - _NAMES_SHOWN} more" if len(known) > _NAMES_SHOWN else ""
-    return f"No row has a metric {name!r}. There are: {', '.join(known[:_NAMES_SHOWN])}{more}."

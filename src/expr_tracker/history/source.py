@@ -204,7 +204,7 @@ class Source:
         try:
             rows = _decode_lines(piece)
             steps = [row["_step"] for row in rows]
-        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
             return self._decode_singly(offset, piece)
         kinds = set(map(type, steps))
         if (

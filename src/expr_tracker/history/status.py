@@ -190,7 +190,8 @@ def find_runs(root: Path) -> Iterator[Path]:
         RunNotFoundError: there is no such directory.
     """
     if not root.is_dir():
-        raise RunNotFoundError(f"There is no directory {root}; pass the root of the runs.")
+        what = "is a file" if root.is_file() else "is no directory"
+        raise RunNotFoundError(f"{root} {what}; pass the directory that holds the runs.")
     depth = len(root.parts)
     refused: list[Path] = []
 

@@ -16,6 +16,7 @@ from expr_tracker.media.content import MEDIA_BYTES_MAX, StoredValue
 from expr_tracker.notices import logger
 from expr_tracker.row import Row, RowEncoder, key_text
 from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.store.regular import read_regular
 
 if TYPE_CHECKING:
     import os
@@ -222,7 +223,7 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     # A little more than the limit: older or foreign files are told apart by their content.
     if path.stat().st_size > 2 * MEDIA_BYTES_MAX:
         raise ValueError(f"{path} has more than {2 * MEDIA_BYTES_MAX} bytes: it is no table.")
-    document = decode_line(path.read_bytes())
+    document = decode_line(read_regular(path))
     if document is None or not all(
         isinstance(document.get(name), list) for name in ("columns", "data")
     ):

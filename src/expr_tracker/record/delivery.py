@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import Row
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class Delivery:
             for sink in self.sinks:
                 try:
                     sink(row)
-                except Exception as error:  # noqa: BLE001 - a sink's fault is counted, not raised
+                except Exception as error:  # a sink's fault is counted, not raised
+                    if is_from_signal(error):
+                        raise
                     self._notices.count("degraded", "rows that a sink failed on")
                     name = getattr(sink, "__name__", None) or repr(sink)
                     self._notices.once(("sink", sink), f"{name} failed on a row: {error!r}.")

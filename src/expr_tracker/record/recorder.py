@@ -17,9 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from expr_tracker.errors import StepError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.record.deferral import Deferral
 from expr_tracker.record.delivery import Delivery
-from expr_tracker.record.finite import is_finite, is_the_datas
+from expr_tracker.record.finite import are_numbers, is_finite
 from expr_tracker.record.open_row import Join, OpenRow
 from expr_tracker.record.refusals import (
     drop_backward,
@@ -138,12 +139,14 @@ class Recorder:
             return
         if step is None and commit is None and type(data) is dict:
             try:
-                total: Any = sum(data.values())
-                # Finite numbers only: infinities and NaNs leave total - total as NaN, and whatever
-                # is no exact number (text, arrays, NumPy scalars) another type or an exception.
-                is_finite = (type(total) is float or type(total) is int) and total - total == 0
-            except Exception as error:
-                if not is_the_datas(error, data):
+                # Their types first: adding up what is no number would run the user's code.
+                is_finite = are_numbers(map(type, data.values()))
+                if is_finite:
+                    total = sum(data.values())
+                    is_finite = total - total == 0  # of infinities and NaNs it is NaN
+            except (OverflowError, RuntimeError) as error:
+                # An int that no float can hold; another thread added a name meanwhile.
+                if is_from_signal(error):
                     raise
                 is_finite = False
             if is_finite:
@@ -195,12 +198,11 @@ class Recorder:
     def _is_encoders(self, error: Exception) -> bool:
         """Say whether the row under way has no JSON form as it is: the slow way finds one.
 
-        A number type that adds up like a float, or an int of too many digits; an exception from a
-        signal handler is of a type of its own, or falls behind the encoding.
+        An int of too many digits, or half a surrogate pair in a name.
         """
         inflight = self._inflight
         return (
-            type(error) in {TypeError, ValueError}
+            not is_from_signal(error)
             and inflight is not None
             and not self._writer.has_taken(inflight[0])
         )

@@ -15,6 +15,7 @@ from expr_tracker.row import Row, key_text, without_nonfinite
 from expr_tracker.run.definitions import warn_of_words
 from expr_tracker.store.documents import read_document, replacing, write_document
 from expr_tracker.store.files import kept_of
+from expr_tracker.store.regular import read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +102,7 @@ class Documents:
     def _replace(self, path: Path, document: Row, *, indent: int | None = 2) -> None:
         """Write ``document``; another one that stands there is kept, unreadable ones as they are."""
         with contextlib.suppress(FileNotFoundError):
-            content = path.read_bytes()
+            content = read_regular(path)
             before: Any = read_document(path)
             # An empty configuration is what a run without one has: nobody misses it.
             if content.strip() and before != {} and not (before and _is_same(before, document)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ class LastValues:
 
             with Source.live(stream.files.metrics, stream.snapshot()) as source:
                 values = last_values(source, self._names)
-        except Exception as error:  # noqa: BLE001 - a summary is no reason to stop training
+        except Exception as error:  # a summary is no reason to stop training
+            if is_from_signal(error):
+                raise
             stream.notices.count("degraded", "summaries that could not be made again")
             stream.notices.say(f"The summary lacks what earlier attempts logged: {error!r}.")
         with stream.lock:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class RunSpans:
         self._notices = notices
         self._lock = threading.RLock()
         self._writer: LineWriter | None = None
+        self._early: deque[bytes] = deque()
         self._has_failed = False
         self.records = options.spans
         self.print_fn: Callable[[str], object] | None = options.span_print_fn
@@ -59,15 +62,26 @@ class RunSpans:
         """Append one span line to the file; it is made with the first one."""
         with self._lock:
             writer = self._writer
+            if writer is not None and not self._early:
+                writer.append_line(line)
+            elif writer is None and self._recorder.has_ended:
+                self.count_dropped("spans")
+            else:
+                self._early.append(line)
+                self._write_early()
+
+    def _write_early(self) -> None:
+        """Open the file and write what came before it was open: an exception may have left some."""
+        writer = self._writer or self._open()
+        while self._early:
+            line = self._early.popleft()
             if writer is None:
-                writer = self._open()
-                if writer is None:
-                    self.count_dropped("spans")
-                    return
-            writer.append_line(line)
+                self.count_dropped("spans")
+            else:
+                writer.append_line(line)
 
     def _open(self) -> LineWriter | None:
-        if self._has_failed or self._recorder.has_ended:
+        if self._has_failed:
             return None
         try:
             self._writer = LineWriter(
@@ -79,6 +93,8 @@ class RunSpans:
                 subject="spans",
             )
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._has_failed = True
             self._notices.say(f"{self._path} cannot be opened ({error}): spans are not stored.")
         return self._writer
@@ -96,6 +112,11 @@ class RunSpans:
         """Count spans that were begun and thrown away, write what waits and close the file."""
         if "expr_tracker.spans.stack" in sys.modules:  # else nobody has begun a span
             sys.modules["expr_tracker.spans.stack"].settle_collected(self)
+        if self._early and self._lock.acquire(timeout=self._options.finish_timeout):
+            try:
+                self._write_early()
+            finally:
+                self._lock.release()
         if self._writer is not None:
             self._writer.close({}, timeout_seconds)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from expr_tracker.errors import ForkedObjectError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import key_text
 from expr_tracker.spans import stack
 from expr_tracker.spans.stack import warn_once
@@ -78,7 +79,9 @@ def start_plugins(plugins: Sequence[Any], span: Span) -> None:
             start(span)
         except ForkedObjectError:
             raise
-        except Exception as error:  # noqa: BLE001 - the user's plugin may raise anything
+        except Exception as error:  # the user's plugin may raise anything
+            if is_from_signal(error):
+                raise
             _report(plugin, "start", error)
 
 
@@ -91,7 +94,9 @@ def end_plugins(plugins: Sequence[Any], span: Span) -> Row:
             measured = end(span)
             if measured is not None:
                 metrics.update((key_text(name), value) for name, value in measured.items())
-        except Exception as error:  # noqa: BLE001 - the user's plugin may raise anything
+        except Exception as error:  # the user's plugin may raise anything
+            if is_from_signal(error):
+                raise
             _report(plugin, "end", error)
     for name in _RESERVED & metrics.keys():
         del metrics[name]

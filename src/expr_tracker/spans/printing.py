@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.spans.stack import warn_once
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def say(print_fn: Callable[[str], object], line: str) -> None:
     """Hand ``line`` to the user's function; its failure is logged once and does not stop a span."""
     try:
         print_fn(line)
-    except Exception as error:  # noqa: BLE001 - the user's function may raise anything
+    except Exception as error:  # the user's function may raise anything
+        if is_from_signal(error):
+            raise
         warn_once(
             ("print_fn", type(error)), f"A span's print_fn raised {error!r}; the line is left out."
         )

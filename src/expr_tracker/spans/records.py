@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.errors import RunNotFoundError
 from expr_tracker.ranges import StepRange, Steps, TimeRange, Times, steps_from, times_from
+from expr_tracker.store.files import StreamKey
 from expr_tracker.store.producers import Kind, StreamChoice, producers_of
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.store.sidecar import warn_of_lost_parts
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from expr_tracker.row import Row
-    from expr_tracker.store.files import StreamKey
 
 __all__ = [
     "Selection",
@@ -180,6 +181,26 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
+def _check_span_file(path: Path) -> None:
+    """Refuse a file that is no span file by its name nor by anything in it.
+
+    Raises:
+        RunNotFoundError: it is a metrics file, a configuration or something else.
+    """
+    if not path.is_file():
+        return
+    folder = path.parent.name
+    name = folder.removesuffix(".parts") if folder.endswith(".jsonl.parts") else path.name
+    if StreamKey.from_file(name, "spans") is not None:
+        return  # damage in it is for its reader to see
+    if any(record_from(row) is not None for row in whole_rows(path)):
+        return
+    raise RunNotFoundError(
+        f"{path} is not a span file: it has no span. Pass a run's directory, or one of its files "
+        "spans*.jsonl."
+    )
+
+
 def sources_of(
     run: str | os.PathLike[str],
     stream: StreamChoice = "*",
@@ -196,10 +217,13 @@ def sources_of(
         with_metrics: whether a producer that has metrics and no spans counts.
 
     Raises:
-        RunNotFoundError: there is no such run, stream or rank; the message lists what there is.
+        RunNotFoundError: there is no such run, stream or rank; the message lists what there is. Or
+            the file is no span file.
     """
     kinds: tuple[Kind, ...] = ("spans", "metrics") if with_metrics else ("spans",)
     # No rank is every rank here: a timeline has a lane for each.
     producers = producers_of(run, stream, "*" if rank is None else rank, kinds=kinds)
+    for producer in producers:
+        _check_span_file(producer.path)
     producers.sort(key=lambda producer: producer.key.order)
     return [SpanSource(each.key, each.path, each.files.metrics) for each in producers]

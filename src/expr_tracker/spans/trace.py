@@ -11,7 +11,6 @@ the run. Its tables are keyed by the orders that are read, so nothing is ever so
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import math
 import sqlite3
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import QueryError
+from expr_tracker.notices import offer
 from expr_tracker.spans.lanes import Box, Lanes
 from expr_tracker.spans.records import (
     Selection,
@@ -277,17 +277,16 @@ class _Spool:
             if found.fetchone() is None:
                 raise QueryError(
                     f"No number is recorded under the metric {name!r} in the selected streams and "
-                    f"ranges.{self._near(name)}"
+                    f"ranges.{self._offered(name)}"
                 )
 
-    def _near(self, name: str) -> str:
+    def _offered(self, name: str) -> str:
         names: set[str] = set()
         for source in self.sources:
             # A thousand rows tell which metrics there are, well enough for a hint.
             for row, _ in zip(source.metric_rows(), range(_BATCH), strict=False):
                 names.update(row)
-        near = difflib.get_close_matches(name, sorted(n for n in names if n[:1] != "_"), n=3)
-        return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        return offer(name, (known for known in names if known[:1] != "_"))
 
     def _arrange(self, process: int) -> None:
         lanes_of_process: list[tuple[int, int]] = []

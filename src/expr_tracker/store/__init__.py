@@ -5,7 +5,8 @@ that are meant; `bounds` is where a run's directory ends. `lines` is the format,
 lines about attempts. `writer` appends: `live_file` is the file it holds open, `place` opens, repairs
 and puts it back, `place_watch` sees when it is gone, `backlog` is what waits for it, `pace` decides
 when it buffers, `troubles` is what it says. `parts` are what rotation set aside, `part_notes` what a
-writer remembers of it. `reader` reads whole lines and only those; `index` says where steps lie, and
+writer remembers of it. `reader` reads whole lines and only those;
+`regular` opens for reading what is a regular file; `index` says where steps lie, and
 `sidecar` keeps that beside the file; `lock` keeps a second writer out of a stream, and `thread_locks`
 are those among threads. `journal` holds the open row; `live` is what the running process shows of a
 stream; `documents` are the small JSON files that are replaced whole; `output` is where a file goes that a

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.store.regular import read_regular
 from expr_tracker.surrogates import storable
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _when_written(path: Path, document: Row, seconds: float) -> Row | None:
     until = time.monotonic() + seconds
     while True:
         try:
-            found = _decoded(path.read_bytes())
+            found = _decoded(read_regular(path))
         except FileNotFoundError:  # it was removed meanwhile
             return document
         if found is not None or time.monotonic() >= until:
@@ -160,7 +161,7 @@ def damaged_of(path: Path) -> Path:
 def read_document(path: Path) -> Row | None:
     """Return the document at ``path``; ``None`` where it is missing or not a JSON object."""
     try:
-        return _decoded(path.read_bytes())
+        return _decoded(read_regular(path))
     except OSError:
         return None
 

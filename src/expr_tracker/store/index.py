@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.row import STEP_MAX, STEP_MIN
 from expr_tracker.store.lines import decode_line, encode_finite
 from expr_tracker.store.markers import REWOUND, Beginning, End, read_marker
-from expr_tracker.store.parts import Part
+from expr_tracker.store.parts import PART_NUMBER_MAX, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -383,12 +383,12 @@ class StreamIndex:
                 last_step=_step(document["last_step"]),
                 max_step=_step(document["max_step"]),
                 attempt_max_step=_step(document["attempt_max_step"]),
-                last_time=document["last_time"],
+                last_time=_seconds(document["last_time"]),
                 is_sorted=bool(document["sorted"]),
                 has_repeats=bool(document["has_duplicate_steps"]),
                 unreadable=_count(document["unreadable"]),
-                attempts=[Attempt(*attempt) for attempt in document["attempts"]] or [Attempt()],
-                parts=[Part(*part) for part in document["parts"]],
+                attempts=[_attempt(*attempt) for attempt in document["attempts"]] or [Attempt()],
+                parts=[_part(*part) for part in document["parts"]],
                 live_size=_count(document["live_size"]),
             )
             index._blocks = [
@@ -396,9 +396,9 @@ class StreamIndex:
                 for low, first, start, high in document["index"]
             ]
             index.block_lines = max(BLOCK_LINES, _count(document["block_lines"]))
-            index._low, index._block_first, index._block_start, index._high = document[
-                "open_block"
-            ]
+            low, first, start, high = document["open_block"]
+            index._low, index._high = _whole(low), _whole(high)
+            index._block_first, index._block_start = _count(first), _count(start)
         except (KeyError, TypeError, IndexError, OverflowError) as error:
             raise ValueError(f"not a whole index: {error!r}") from None
         return index
@@ -424,6 +424,48 @@ def _whole(value: Any) -> int:
 
 
 def _step(value: Any) -> int | None:
-    if value is not None and not isinstance(value, int):
-        raise TypeError(f"{value!r} is no step")
+    return None if value is None else _whole(value)
+
+
+def _count_or_none(value: Any) -> int | None:
+    return None if value is None else _count(value)
+
+
+def _seconds(value: Any) -> float | None:
+    if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
+        raise TypeError(f"{value!r} is no number of seconds")
     return value
+
+
+def _attempt(  # noqa: PLR0913, PLR0917 - the members of one list of the sidecar
+    number: Any, from_step: Any, offset: Any, time: Any, pid: Any, status: Any, end_time: Any,
+    clock_back: Any,
+) -> Attempt:  # fmt: skip
+    if status is not None and not isinstance(status, str):
+        raise TypeError(f"{status!r} is no status")
+    return Attempt(
+        number=_whole(number),
+        from_step=_step(from_step),
+        offset=_count(offset),
+        time=_seconds(time),
+        pid=_step(pid),
+        status=status,
+        end_time=_seconds(end_time),
+        clock_back=_seconds(clock_back),
+    )
+
+
+def _part(  # noqa: PLR0913, PLR0917 - as `_attempt`
+    number: Any, size: Any, covered: Any, lines: Any, rows: Any, low: Any, high: Any
+) -> Part:
+    if not 1 <= _count(number) <= PART_NUMBER_MAX:
+        raise ValueError(f"{number} is no number of a part")
+    return Part(
+        number=number,
+        size=_count(size),
+        covered=_count(covered),
+        lines=_count_or_none(lines),
+        rows=_count_or_none(rows),
+        low=_step(low),
+        high=_step(high),
+    )

@@ -11,6 +11,7 @@ import fcntl
 import os
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.files import parts_of
 from expr_tracker.store.place import (
     Copy,
@@ -81,12 +82,16 @@ class LiveFile:
         """
         try:
             os.ftruncate(self.fd, size - self.start)
-        except OSError:
+        except OSError as error:
+            if is_from_signal(error):
+                raise
             try:
                 rest = self.end() - size
                 if self._write(self.fd, b"\n") == 1:
                     return rest + 1
-            except OSError:
+            except OSError as again:
+                if is_from_signal(again):
+                    raise
                 self._notices.count("degraded", f"torn lines in {self.path.name}")
         return 0
 
@@ -95,6 +100,8 @@ class LiveFile:
         try:
             _sync(self.fd)
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", f"writes of {self.path.name} that fsync failed on")
             self._notices.once(
                 ("sync", self.path),
@@ -117,6 +124,8 @@ class LiveFile:
         try:
             fd = set_part_aside(self.path, known)
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self.is_rotating = False
             self._notices.once(
                 ("rotation", self.path),
@@ -136,7 +145,9 @@ class LiveFile:
                 old, self.fd = self.fd, fd
                 self.start = end
                 os.close(old)
-        except OSError:
+        except OSError as error:
+            if is_from_signal(error):
+                raise
             return
         self.is_rotating = False
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.store.place import is_same_file
+from expr_tracker.store.regular import open_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,7 +120,7 @@ class StreamLock:
 def is_locked(path: Path) -> bool:
     """Say whether a live process holds the lock at ``path``, without taking it."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(path)
     except OSError:
         return False
     try:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "PART_NUMBER_MAX",
     "LostPart",
     "Part",
     "lost_parts",
@@ -33,6 +34,8 @@ __all__ = [
     "size_of_parts",
 ]
 
+#: The names of parts have six digits; older programs' had eight.
+PART_NUMBER_MAX: Final = 999_999
 #: More names in one sentence help nobody; the count is exact.
 _NAMES_SHOWN: Final = 10
 
@@ -68,10 +71,14 @@ class LostPart:
     """How many bytes are left; ``None``: the file is missing."""
     part: Part | None = None
     """What is known of it."""
+    count: int = 1
+    """How many parts this stands for: a long gap in the numbers is one loss."""
 
     def __str__(self) -> str:
         """Return one clause that names the file and what went with it."""
         part = self.part
+        if self.count > 1:
+            return f"{self.name} are missing, with an unknown number of rows"
         if self.left is not None:
             text = f"{self.name} is cut: {self.lost} of its {self.left + (self.lost or 0)} bytes"
             return f"{text} are gone{_of(part, 'it had')}"
@@ -103,7 +110,7 @@ def parts_beside(path: Path, known: Sequence[Part]) -> list[Part]:
 def lost_parts_text(lost: Sequence[LostPart]) -> str:
     """Return what is gone, in one sentence's part; the first ten files by name."""
     shown = "; ".join(map(str, lost[:_NAMES_SHOWN]))
-    more = len(lost) - _NAMES_SHOWN
+    more = sum(each.count for each in lost[_NAMES_SHOWN:])
     return shown + (f"; and {counted(more, 'more part')}" if more > 0 else "")
 
 
@@ -153,29 +160,41 @@ def lost_parts(path: Path, known: Sequence[Part], *, live_size: int = 0) -> list
     before, after = part_paths(path)
     numbers = {int(part.stem) for part in before}
     said = {part.number: part for part in known}
-    lost = [
-        each
-        for number in range(1, max([*numbers, *said], default=0) + 1)
-        if number not in numbers or number in said
-        if (each := _lost(path, number, said.get(number))) is not None
-    ]
-    following = {int(part.stem) for part in after}
-    lost += [
-        LostPart(f"{number:08}.jsonl", None, None)
-        for number in range(1, max(following, default=0))
-        if number not in following and _size_of(parts_of(path) / f"{number:08}.jsonl") is None
-    ]
+    lost, previous = [], 0
+    for number in sorted(numbers | said.keys()):
+        lost += _gap(path, previous, number, digits=6)
+        previous = number
+        if number in said and (each := _lost(path, said[number])) is not None:
+            lost.append(each)
+    previous = 0
+    for part in after:
+        lost += _gap(path, previous, previous := int(part.stem), digits=8)
     is_newer = bool(numbers) and max(numbers) > max(said, default=0)
     if said and not is_newer and live is None and live_size > 0:
         lost.append(LostPart(path.name, live_size, None))
     return lost
 
 
-def _lost(path: Path, number: int, part: Part | None) -> LostPart | None:
-    name = part_name(number)
+def _gap(path: Path, previous: int, number: int, *, digits: int) -> list[LostPart]:
+    """Return what is missing between two parts of which nothing else tells.
+
+    One stray file with a high number makes a gap of any length, which is one loss then.
+    """
+    names = [f"{each:0{digits}}.jsonl" for each in (previous + 1, number - 1)]
+    count = number - previous - 1
+    if count > _NAMES_SHOWN:
+        return [LostPart(" to ".join(names), None, None, count=count)]
+    return [
+        LostPart(name, None, None)
+        for each in range(previous + 1, number)
+        for name in [f"{each:0{digits}}.jsonl"]
+        if _size_of(parts_of(path) / name) is None
+    ]
+
+
+def _lost(path: Path, part: Part) -> LostPart | None:
+    name = part_name(part.number)
     size = _size_of(parts_of(path) / name)
-    if part is None:
-        return LostPart(name, None, None) if size is None else None
     if size is None:
         return LostPart(name, part.size, None, part)
     return LostPart(name, part.size - size, size, part) if size < part.size else None

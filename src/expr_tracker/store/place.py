@@ -16,6 +16,7 @@ from expr_tracker.store.files import parts_of, torn_of
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.parts import (
+    PART_NUMBER_MAX,
     Part,
     lost_parts,
     lost_parts_text,
@@ -48,8 +49,6 @@ __all__ = [
 _TORN_BYTES_KEPT: Final = 1 << 20
 #: Lines at the end of a file that are searched for a time; damaged ones have none.
 _LINES_LOOKED_AT: Final = 100
-#: Their names have six digits; older programs' had eight.
-_PARTS_MAX: Final = 999_999
 _COPY_BYTES: Final = 1 << 20
 #: A line that is longer is not searched for: rows are then in the file twice, with equal values.
 _TAIL_BYTES: Final = 1 << 20
@@ -107,7 +106,7 @@ def say_lost(path: Path, known: list[Part], notices: Notices, *, live_size: int 
         notices.say(
             f"{path} has lost rows: {lost_parts_text(lost)}. The run goes on without them."
         )
-        notices.count("degraded", f"lost parts of {path.name}", len(lost))
+        notices.count("degraded", f"lost parts of {path.name}", sum(each.count for each in lost))
     return bool(lost)
 
 
@@ -192,8 +191,11 @@ def set_part_aside(path: Path, known: Sequence[Part] = ()) -> int:
     folder = parts_of(path)
     folder.mkdir(exist_ok=True)
     number = next_number(path, known)
-    if number > _PARTS_MAX:
-        raise OSError(errno.EMLINK, f"it has {_PARTS_MAX} parts, as many as their names can count")
+    if number > PART_NUMBER_MAX:
+        raise OSError(
+            errno.EMLINK,
+            f"its parts have numbers up to {PART_NUMBER_MAX}, as far as their names can count",
+        )
     part = folder / part_name(number)
     path.rename(part)
     try:

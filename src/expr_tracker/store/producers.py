@@ -115,9 +115,15 @@ def existing_run(run: object) -> Path:
     text: object = os.fspath(run) if isinstance(run, (str, os.PathLike)) else None
     if not isinstance(text, str):
         raise QueryError(f"run={run!r} ({type(run).__name__}): expected a path, str or Path.")
+    if not text:
+        raise QueryError("run='': expected the path of a run; '.' is the working directory.")
     path = Path(text)
-    if path.exists() or parts_of(path).is_dir():
+    if path.is_dir() or path.is_file() or parts_of(path).is_dir():
         return path
+    if path.exists():
+        raise RunNotFoundError(
+            f"{path} is neither a folder nor a file. Pass a run's directory, or one of its files."
+        )
     raise RunNotFoundError(f"There is no run at {path}.{_near(path)}")
 
 

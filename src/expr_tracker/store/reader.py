@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from expr_tracker.store.files import parts_of
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.regular import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,10 +73,14 @@ class LineFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._segments = _open_segments(path)
-        last = self._segments[-1]
-        end = last.start + last.size
-        self.size = self._whole(last.start, end)
-        self.torn_bytes = end - self.size
+        try:
+            last = self._segments[-1]
+            end = last.start + last.size
+            self.size = self._whole(last.start, end)
+            self.torn_bytes = end - self.size
+        except BaseException:  # a disk that fails: nobody has the object yet that could be closed
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -237,7 +242,7 @@ def _open_parts(parts: list[Path], opened: list[int]) -> list[int]:
 
 def _open(path: Path) -> int | None:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return open_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
 

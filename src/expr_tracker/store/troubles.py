@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.markers import is_marker
@@ -74,6 +75,8 @@ class Troubles:
         try:
             name = rescue(self._path, lines)
         except OSError as error:
+            if is_from_signal(error):
+                raise
             kind = f"rows not written to {self._path.name}"
             if rows:
                 self._notices.count("dropped", kind, rows, subject=self._subject)
@@ -83,9 +86,14 @@ class Troubles:
             return rows
         if rows:
             self._notices.count("rescued", name, rows, subject=self._subject)
-        self._notices.say(
-            f"{what}. They are in {name}; append that file to it once there is room."
-        )
+        text = f"{what}. They are in {name}; append that file to it once there is room"
+        if self._subject == "rows":
+            # Of two lines for a step the later one counts, and rows belong to the attempt before them.
+            text += (
+                ', but before the run is resumed. After that, insert it in front of the "_attempt" '
+                "line that the resume began with: at the end, its rows would replace newer ones"
+            )
+        self._notices.say(f"{text}.")
         return rows
 
     def say_failure(self, reason: str) -> None:
@@ -112,13 +120,20 @@ class Troubles:
         )
 
     def count_change(self, more: int) -> None:
-        """Count that another program made the file ``more`` bytes longer, or shorter."""
+        """Count that another program made the file ``more`` bytes longer, or shorter.
+
+        Each is said once: another program that writes on would be news every half second.
+        """
         what = (
             f"it has {counted(more, 'byte')} that this run did not write; they are read with it"
             if more > 0
             else f"it has lost {counted(-more, 'byte')} and the rows in them"
         )
-        self._notices.say(f"{self._path} was changed by another program: {what}.")
+        self._notices.once(
+            ("changed", self._path, more > 0),
+            f"{self._path} was changed by another program: {what}. Further changes of that kind are "
+            "only counted.",
+        )
         self._notices.count("degraded", f"changes of {self._path.name} by other programs")
 
     def count_sidecar(self) -> None:

@@ -255,9 +255,7 @@ def test_a_reference_whose_file_has_changed_or_gone_is_named(
 
 
 def test_a_remote_reference_is_a_name_only(store: ArtifactStore, data: Path) -> None:
-    artifact = store.log(
-        Artifact("m").add_file(data / "a").add_reference("s3://key:secret@bucket/w.bin")
-    )
+    artifact = store.log(Artifact("m").add_reference("s3://key:secret@bucket/w.bin"))
     target = data.parent / "target"
     for place in (None, target):
         with pytest.raises(ArtifactError, match=r"'w.bin' is a reference to s3://.*client of you"):
@@ -266,6 +264,24 @@ def test_a_remote_reference_is_a_name_only(store: ArtifactStore, data: Path) -> 
     with pytest.raises(ArtifactError, match="not on this machine"):
         artifact.get_path("w.bin")
     assert b"secret" not in (store.root / "index.jsonl").read_bytes()
+
+
+def test_files_beside_a_remote_reference_are_handed_out_and_it_is_named(
+    store: ArtifactStore, data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (data / "b").write_bytes(b"beside")
+    draft = Artifact("m").add_file(data / "a").add_reference(data / "b")
+    artifact = store.log(draft.add_reference("s3://bucket/w.bin").add_reference("s3://bucket/v"))
+    for place in (None, data.parent / "target"):
+        caplog.clear()
+        folder = artifact.download(place)
+        assert {name: (folder / name).read_bytes() for name in ("a", "b")} == {
+            name: (data / name).read_bytes() for name in ("a", "b")
+        }
+        assert not (folder / "w.bin").exists()
+        (said,) = caplog.messages
+        assert "is a reference to s3://bucket/" in said
+        assert "(and 1 more)" in said
 
 
 def test_a_local_reference_may_wait_for_its_file(store: ArtifactStore, data: Path) -> None:

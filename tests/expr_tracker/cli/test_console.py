@@ -54,7 +54,7 @@ def test_what_is_not_there_is_one_line_with_what_is(run: Path, tmp_path: Path) -
     assert code == 2
     assert b"There is: default, default rank 2, data, data rank 1." in output
     code, output = et(tmp_path / "none")
-    assert (code, b"no such run" in output) == (2, True)
+    assert (code, b"There is no run at" in output) == (2, True)
     (tmp_path / "empty").mkdir()
     code, output = et(tmp_path / "empty")
     assert (code, b"capture_console=True" in output) == (2, True)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import expr_tracker as et
-from expr_tracker.cli import _group
+from expr_tracker.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +34,11 @@ def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[
 
 
 @pytest.mark.parametrize("columns", [60, 100])
-@pytest.mark.parametrize("path", list(paths(_group)), ids=" ".join)
+@pytest.mark.parametrize("path", list(paths(main)), ids=" ".join)
 def test_help_fits_the_terminal_and_no_sentence_is_cut(
     path: tuple[str, ...], columns: int
 ) -> None:
-    result = CliRunner().invoke(_group, [*path, "--help"], terminal_width=columns)
+    result = CliRunner().invoke(main, [*path, "--help"], terminal_width=columns)
     assert result.exit_code == 0
     usage, _, text = result.stdout.partition("\n\n")
     assert usage.startswith("Usage: ")
@@ -49,7 +49,7 @@ def test_help_fits_the_terminal_and_no_sentence_is_cut(
 
 
 def examples_of(path: tuple[str, ...]) -> list[str]:
-    text = CliRunner().invoke(_group, [*path, "--help"], terminal_width=100).stdout
+    text = CliRunner().invoke(main, [*path, "--help"], terminal_width=100).stdout
     lines = [line.strip() for line in text.partition("Options:")[0].splitlines()]
     # Two spaces end a command of the list in `et --help`; the rest of the line explains it.
     return [line.partition("  ")[0] for line in lines if line.startswith("et ")]
@@ -75,7 +75,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("path", [path for path in paths(_group) if path != ("completion",)])
+@pytest.mark.parametrize("path", [path for path in paths(main) if path != ("completion",)])
 def test_help_teaches_with_examples_that_run(path: tuple[str, ...], prepared: Path) -> None:
     examples = examples_of(path)
     assert len(examples) >= 2

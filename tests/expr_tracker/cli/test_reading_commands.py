@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import export, history, ls, trace, verify
+from expr_tracker.cli import console, export, history, ls, trace, verify
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.lines import encode_line
 
@@ -28,6 +28,7 @@ COMMANDS: dict[str, click.Command] = {
     "verify": verify.command,
     "ls": ls.command,
     "trace": trace.command,
+    "console": console.command,
 }
 
 
@@ -139,14 +140,14 @@ def test_streams_and_attempts_are_chosen(run: Path) -> None:
     ("arguments", "text"),
     [
         (["history", "{run}x"], "Did you mean"),
-        (["history", "{run}", "--stream", "dat"], "stream='data'"),
+        (["history", "{run}", "--stream", "dat"], "--stream 'data'"),
         (["history", "{run}", "--stream", "a/b"], "part of a file name"),
         (["history", "{run}", "--step-range", "5"], "expected two steps"),
         (["history", "{run}", "--step-range", "20:10"], "below the second"),
         (["history", "{run}", "--step-range", "10:10"], "below the second"),
-        (["history", "{run}", "-n", "0"], "from 1, or -1 for all"),
-        (["history", "{run}", "-n", "-5"], "from 1, or -1 for all"),
-        (["history", "{run}", "-n", "x"], "from 1, or -1 for all"),
+        (["history", "{run}", "-n", "0"], "or -1 for all"),
+        (["history", "{run}", "-n", "-5"], "or -1 for all"),
+        (["history", "{run}", "-n", "x"], "or -1 for all"),
         (["history", "{run}", "--metrics", "los"], "Did you mean 'loss'?"),
         (["history", "{run}", "--stream", "nope"], "It has: default, data."),
         (["history", "{run}/run.json"], "not a metrics file"),
@@ -158,7 +159,23 @@ def test_streams_and_attempts_are_chosen(run: Path) -> None:
         (["export", "{run}", "-o", "{run}/out"], "ending names no format"),
         (["export", "{run}", "-o", "{run}/no/out.csv"], "one/no: there is no such folder"),
         (["verify", "{run}", "--against", "{run}x"], "There is no run"),
-        (["ls", "{run}x"], "There is no directory"),
+        (["ls", "{run}x"], "is no directory"),
+        (["ls", "{run}/metrics.jsonl"], "is a file; pass the directory that holds the runs"),
+        (["history", ""], "RUN '' is empty"),
+        (["trace", " "], "RUN ' ' is empty"),
+        (["console", ""], "RUN '' is empty"),
+        (["verify", ""], "RUN '' is empty"),
+        (["ls", ""], "DIRECTORY '' is empty"),
+        (["console", "{run}x"], "There is no run at"),
+        (["console", "{run}/metrics.jsonl"], "is not a console file"),
+        (["trace", "{run}/metrics.jsonl"], "is not a span file"),
+        (["trace", "{run}/metrics.jsonl", "--summary"], "is not a span file"),
+        (["history", "{run}", "-n", "9" * 19], "at most 2**63 - 1"),
+        (["history", "{run}", "--rank", "9" * 30], "to 9223372036854775807"),
+        (["history", "{run}", "--step-range", "9" * 20 + ":"], "two steps of 64 bits"),
+        (["history", "{run}", "--step-range", "9" * 19 + ":"], "steps lie between -2**63 and"),
+        (["history", "{run}", "--metrics", ""], "names no metric"),
+        (["trace", "{run}", "--metrics", " , "], "names no metric"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(
@@ -385,7 +402,9 @@ def test_a_file_that_the_system_refuses_is_one_line_and_exit_code_1(run: Path, n
     output = run / ("x" * 243 + ".csv")  # the file beside it has too long a name
     result = et(name, run, "-o", output)
     assert result.exit_code == 1
-    assert result.stderr == f"Error: {output}: File name too long\n"
+    assert result.stderr.startswith(f"Error: {run.parent}")
+    assert result.stderr.endswith("x.csv: File name too long\n")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["export", "trace"])
@@ -446,4 +465,64 @@ def test_an_attempt_that_gave_way_can_be_exported(run: Path, tmp_path: Path) -> 
     assert len(target.read_text().splitlines()) > 30
     refused = et("export", run, "-o", target, "--attempt", "2")
     assert refused.exit_code == 2
-    assert refused.stderr == "Error: data: attempt=2: this stream has attempt 1.\n"
+    assert refused.stderr == "Error: data: --attempt 2: this stream has attempt 1.\n"
+
+
+def test_a_metric_that_no_run_has_is_said_with_what_was_probably_meant(run: Path) -> None:
+    root = run.parent.parent
+    result = et("ls", root, "--metric", "los")
+    assert result.exit_code == 0
+    assert result.stderr == "--metric los: no run here has a value of it. Did you mean 'loss'?\n"
+    assert et("ls", root, "--metric", "loss").stderr == ""
+
+
+def test_the_status_of_runs_is_shown_before_their_rows(run: Path) -> None:
+    listed = CliRunner(env={"COLUMNS": "12"}).invoke(ls.command, [str(run.parent.parent)])
+    assert listed.stdout.split() == ["name", "status", "one", "lost"]
+
+
+def test_what_was_logged_stands_before_what_spans_measured(tmp_path: Path) -> None:
+    row = {"_step": 0, "_time": 1.0, "time_ms/step": 2.0, "count/step": 1, "loss": 0.5}
+    (tmp_path / "metrics.jsonl").write_bytes(encode_line(row))
+    titles = et("history", tmp_path).stdout.splitlines()[0].split()
+    assert titles == ["_step", "_time", "loss", "time_ms/step", "count/step"]
+    asked = et("history", tmp_path, "--metrics", "time_ms/step,loss", "--format", "json")
+    assert list(json.loads(asked.stdout)[0]) == ["_step", "_time", "time_ms/step", "loss"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spelled"),
+    [
+        (["export", "{run}", "-o", "x"], "or pass --format."),
+        (
+            ["export", "{run}", "-o", "{run}/metrics.jsonl"],
+            "Error: --output {run}/metrics.jsonl: ",
+        ),
+        (["history", "{run}", "--attempt", "9"], "Error: --attempt 9: this stream has"),
+        (["export", "{run}", "-o", "x.csv", "--attempt", "9"], "default: --attempt 9: this"),
+        (["history", "{run}", "--stream", "a b"], "Error: --stream 'a b': "),
+        (["history", "{run}", "--stream", "dat"], "Did you mean --stream 'data'?"),
+    ],
+    ids=str,
+)
+def test_messages_spell_options_as_the_command_line_does(
+    run: Path, arguments: list[str], spelled: str
+) -> None:
+    result = et(*[argument.format(run=run) for argument in arguments])
+    assert result.exit_code == 2
+    assert spelled.format(run=run) in result.stderr
+
+
+def test_a_metric_that_looks_like_a_keyword_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_bytes(encode_line({"_step": 0, "rank=1": 1, "n": 2}))
+    result = et("history", tmp_path, "--metric", "rank=2")
+    assert "No row has a metric 'rank=2'. Did you mean 'rank=1'?" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["history", "trace", "console", "verify", "ls"])
+def test_a_path_of_thousands_of_characters_is_shown_by_its_ends(name: str) -> None:
+    result = et(name, "first" + "x" * 5_000 + "last")
+    assert result.exit_code in {1, 2}
+    assert "firstxx" in result.stderr
+    assert "xxlast" in result.stderr
+    assert len(result.stderr) < 1_500

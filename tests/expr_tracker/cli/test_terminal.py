@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expr_tracker.artifacts import Artifact, ArtifactStore
-from expr_tracker.cli import _group, main
+from expr_tracker.cli import main
 from expr_tracker.cli.terminal import shown, shown_coloured
 from expr_tracker.store.lines import encode_line
 
@@ -164,7 +164,7 @@ def test_no_command_sends_a_control_character_to_a_terminal(
         assert output, arguments
         assert code in {0, 1, 2}, (arguments, output)
         names.add(arguments[0])
-    assert names >= set(_group.list_commands(None)) - {"completion"}  # type: ignore[arg-type]
+    assert names >= set(main.list_commands(None)) - {"completion"}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "label"), [("export", "Exporting"), ("verify", "Verifying")])
@@ -182,18 +182,18 @@ def test_long_work_shows_a_bar_on_a_terminal_and_none_in_a_pipe(
     assert code == 0, output
     assert f"{label}  [" in output
     assert "100%" in output
-    piped = CliRunner().invoke(_group, arguments)
+    piped = CliRunner().invoke(main, arguments)
     assert (piped.exit_code, piped.stderr) == (0, "")
     assert label not in piped.stdout
 
 
 def test_text_for_people_is_shown_in_a_pipe_as_well_and_data_is_not_touched(run: Path) -> None:
     for arguments in command_lines(run):
-        result = CliRunner().invoke(_group, arguments)
+        result = CliRunner().invoke(main, arguments)
         assert obeyed(result.stderr) == [], arguments
         if not {"csv", "json", "jsonl"} & set(arguments):
             assert obeyed(result.stdout) == [], arguments
-    data = CliRunner().invoke(_group, ["history", str(run), "-n", "-1", "--format", "csv"])
+    data = CliRunner().invoke(main, ["history", str(run), "-n", "-1", "--format", "csv"])
     assert EVIL in data.stdout_bytes.decode()
 
 
@@ -201,7 +201,7 @@ def test_json_on_a_terminal_says_the_same(run: Path, monkeypatch: pytest.MonkeyP
     arguments = ["history", str(run), "--format", "json"]
     output, _ = on_a_terminal(monkeypatch, arguments)
     text = output[output.index("[\n") :]
-    assert json.loads(text) == json.loads(CliRunner().invoke(_group, arguments).stdout)
+    assert json.loads(text) == json.loads(CliRunner().invoke(main, arguments).stdout)
     assert json.loads(text)[0]["text"] == EVIL
 
 

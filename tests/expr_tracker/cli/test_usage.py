@@ -14,14 +14,15 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from expr_tracker.cli import COMMANDS, _group
+from expr_tracker.cli import COMMANDS, main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 def commands(
-    command: click.Command = _group, path: tuple[str, ...] = ()
+    command: click.Command = main, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield path, command
     if isinstance(command, click.Group):
@@ -83,7 +84,7 @@ CASES = list(bad_inputs())
 
 
 def et(*arguments: str) -> Result:
-    return CliRunner().invoke(_group, arguments, prog_name="et")
+    return CliRunner().invoke(main, arguments, prog_name="et")
 
 
 @pytest.mark.parametrize(("arguments", "text"), CASES, ids=[" ".join(c)[:80] for c, _ in CASES])
@@ -148,3 +149,40 @@ def test_the_program_itself_says_the_line_and_ends_with_2(
 
 def test_every_command_of_the_table_exists() -> None:
     assert {path[0] for path, _ in commands() if path} == set(COMMANDS)
+
+
+def test_the_console_script_is_a_group_that_a_runner_invokes(tmp_path: Path) -> None:
+    assert isinstance(main, click.Group)
+    assert CliRunner().invoke(main, ["--version"]).output.startswith("et, version ")
+    for arguments in (["history", str(tmp_path / "none")], ["nosuch"], ["history", "--nosuch"]):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 2
+        assert result.output.startswith("Error: ")
+        assert result.output.count("\n") == 1
+
+
+def test_a_program_adds_commands_to_the_group_and_the_group_to_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @click.command()
+    def mine() -> None:
+        """Do what only this laboratory does."""
+        click.echo("done")
+
+    monkeypatch.setattr(main, "commands", {})
+    main.add_command(mine)
+    assert CliRunner().invoke(main, ["mine"]).output == "done\n"
+    shown = CliRunner().invoke(main, ["--help"]).output
+    assert "Do what only this laboratory does." in shown
+    assert "Show the rows of a run." in shown
+    result = CliRunner().invoke(main, ["mime"])
+    assert "did you mean mine?" in result.output
+
+    @click.group()
+    def laboratory() -> None:
+        """Everything."""
+
+    laboratory.add_command(main)
+    result = CliRunner().invoke(laboratory, ["et", "history", str(tmp_path / "none")])
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: There is no run at ")

@@ -113,3 +113,21 @@ def test_an_attempt_whose_lock_is_held_is_running(tmp_path: Path) -> None:
     finally:
         lock.release()
     assert list_attempts(tmp_path)[0].status == "lost"
+
+
+def test_the_first_process_is_known_by_what_it_captured(tmp_path: Path) -> None:
+    files = write(tmp_path, row(0, 1.0))
+    write_document(files.environment, {"program": {"pid": 10}})
+    assert list_attempts(tmp_path)[0].pid == 10
+    write(tmp_path, row(0, 1.0), begin_marker(2, 0, time=2.0, pid=11), row(0, 2.0))
+    assert list_attempts(tmp_path)[0].pid == 10  # the second captured nothing
+    write_document(files.environment, {"program": {"pid": 11}})
+    assert list_attempts(tmp_path)[0].pid is None  # or the first did not
+    write_document(tmp_path / "environment._attempt1.json", {"program": {"pid": 10}})
+    assert [attempt.pid for attempt in list_attempts(tmp_path)] == [10, 11]
+
+
+def test_who_rewinds_is_the_process_of_the_attempt_before(tmp_path: Path) -> None:
+    end = end_marker(1, "rewound", time=2.0)
+    write(tmp_path, row(0, 1.0), end, begin_marker(2, 0, time=2.0, pid=11))
+    assert [attempt.pid for attempt in list_attempts(tmp_path)] == [11, 11]

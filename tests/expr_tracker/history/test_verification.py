@@ -3,7 +3,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from expr_tracker.history import compare, read_history, source, verify
+from expr_tracker.history import compare, export, read_history, source, verify
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.source import Source
 from expr_tracker.store.documents import write_once
@@ -155,3 +155,17 @@ def test_progress_never_runs_backwards_and_ends_at_the_whole(tmp_path: Path) -> 
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == whole
     assert len({done for done, _ in told}) > 3
+
+
+def test_a_line_nested_without_an_end_costs_only_itself(tmp_path: Path) -> None:
+    files = make(tmp_path, rows_to(3))
+    lines = files.metrics.read_bytes().split(b"\n")
+    lines[1:1] = [b'{"_step":7,"a":' * 5000, b'{"_step":8,"a":' + b"[" * 5000]
+    files.metrics.write_bytes(b"\n".join(lines))
+    rows = read_history(tmp_path)
+    assert [row["_step"] for row in rows if "loss" in row] == [0, 1, 2]
+    (stream,) = verify(tmp_path).streams
+    assert stream.unreadable_lines == [2, 3]
+    assert read_history(tmp_path, output_type="pandas")["loss"].dropna().tolist() == [0, 0.5, 1]
+    for suffix in ("csv", "jsonl", "parquet"):
+        export(tmp_path, tmp_path / f"out.{suffix}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import threading
+import tracemalloc
+import warnings
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
@@ -184,7 +186,7 @@ def test_a_reserved_name_is_ignored_counted_and_said_once(
     for _ in range(3):
         desk.log({name: 99, "a": 1})
     assert desk.rows == [(0, {"a": 1}), (1, {"a": 1}), (2, {"a": 1})]
-    assert desk.notices.counts("refused") == {f"values named {name}": 3}
+    assert desk.notices.counts("refused") == {f"values under the reserved name {name}": 3}
     assert len(caplog.messages) == 1
 
 
@@ -212,6 +214,92 @@ def test_a_dict_that_another_thread_adds_to_meanwhile_raises_nowhere(new_desk: t
         thread.join()
         sys.setswitchinterval(before)
     assert desk.steps == list(range(600))
+
+
+def test_no_arithmetic_is_done_on_the_users_objects(new_desk: type[Desk]) -> None:
+    desk = new_desk()
+    calls: list[object] = []
+
+    class Adding:
+        __slots__ = ()
+
+        def __radd__(self, other: object) -> float:
+            calls.append(other)
+            return 1.0
+
+    columns, rows = np.zeros((1, 3000)), np.zeros((3000, 1))
+    for _ in range(2):  # unknown names, then known ones
+        tracemalloc.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            desk.log({"rows": rows, "columns": columns})
+            desk.log({"a": np.float16(60_000), "b": np.float16(60_000), "c": Adding()})
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 20 << 20, "added up, the two arrays take 72 MB"
+    assert calls == []
+
+
+class RaisingClass:
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("no class")
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None: ...
+
+
+class RaisingFloat(float):
+    def __float__(self) -> float:
+        raise ArithmeticError("no float")
+
+    def __repr__(self) -> str:
+        raise ArithmeticError("no repr")
+
+
+class RaisingKey:
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+    __repr__ = __str__
+
+
+class RaisingItems(dict[str, Any]):
+    def items(self) -> Any:
+        raise LookupError("no items")
+
+
+class RaisingError(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no text of the error either")
+
+
+class RaisingValue:
+    def tolist(self) -> Any:
+        raise RaisingError
+
+    def __repr__(self) -> str:
+        raise RaisingError
+
+
+def test_no_object_can_raise_out_of_log_or_harm_another_value(new_desk: type[Desk]) -> None:
+    desk = new_desk()
+    for value in (RaisingClass(), RaisingFloat(1.5), {RaisingKey(): 1.0}, RaisingValue()):
+        desk.log({"n": 1.0, "bad": value})
+    desk.log({"n": 1.0, RaisingKey(): 2.0})
+    desk.log(RaisingItems(n=1.0, t="x"))
+    desk.log({"n": 1.0, "inner": RaisingItems(m=2.0)})
+    desk.log(RaisingClass())
+    values = [row for _, row in desk.rows]
+    assert [row["n"] for row in values[:-1]] == [1.0] * 7
+    assert "RaisingClass" in values[0]["bad"]
+    assert values[1]["bad"] == "<unrepresentable RaisingFloat>"
+    assert values[2]["bad"] == {"<unrepresentable RaisingKey>": 1.0}
+    assert values[3]["bad"] == "<unrepresentable RaisingValue>"
+    assert values[4] == {"n": 1.0, "<unrepresentable RaisingKey>": 2.0}
+    assert values[5] == {"n": 1.0, "t": "x"}
+    assert values[6]["inner"] == "{'m': 2.0}"
+    assert list(values[7]) == ["value"]
 
 
 def test_other_names_with_an_underscore_are_stored(new_desk: type[Desk]) -> None:

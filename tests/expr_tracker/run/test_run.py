@@ -335,7 +335,7 @@ def test_info_counts_what_was_refused_dropped_and_degraded(make: Make) -> None:
     run.log({"odd": object(), "_step": 4})
     told = run.info()
     assert told["loss"] == {
-        "refused": {"rows over max_record_bytes": 1, "values named _step": 1},
+        "refused": {"rows over max_record_bytes": 1, "values under the reserved name _step": 1},
         "dropped": {
             "values of late below the newest step": 3,
             "values of later below the newest step": 3,
@@ -390,8 +390,8 @@ def test_the_closing_line_gives_the_figures_and_is_a_warning_only_when_something
     (record,) = [r for r in caplog.records if "pending" in r.getMessage()]
     assert record.levelno == logging.WARNING
     assert (
-        "refused 1, dropped 2 (values named _time: 1, values of late below the newest step: 2)"
-        in record.getMessage()
+        "refused 1, dropped 2 (values under the reserved name _time: 1, values of late below the newest "
+        "step: 2)" in record.getMessage()
     )
 
 
@@ -492,67 +492,6 @@ def test_the_properties_say_what_init_was_given(make: Make, tmp_path: Path) -> N
     assert (run.project, run.name, run.stream, run.rank) == ("p", "n", None, 0)
     assert (run.entity, run.notes, run.tags, run.url, run.backends) == (None, None, [], None, {})
     assert run.dir == str(tmp_path / "p" / "n")
-
-
-def test_spans_end_in_the_open_row_and_the_span_file(make: Make) -> None:
-    run = make()
-    assert run.spans.finished("a/b", 1.5, {"cpu_time_ms": 2.0}) == 0
-    run.spans.append(b'{"_step":0,"name":"a/b"}\n')
-    run.log({"x": 1})
-    run.finish(quiet=True)
-    assert rows(run)[0] == {
-        "_step": 0,
-        "_time": rows(run)[0]["_time"],
-        "time_ms/a/b": 1.5,
-        "cpu_time_ms/a/b": 2.0,
-        "x": 1,
-    }
-    assert list(whole_rows(run.files.spans)) == [{"_step": 0, "name": "a/b"}]
-    assert run.spans.finished("a/b", 1.0, {}) is None, "a finished run takes no span"
-
-
-def test_what_plugins_measure_joins_by_the_rule_of_its_name(make: Make) -> None:
-    run = make()
-    measured = iter([(80.0, 7.0, 1), (80.0, 5.0, 2)])
-
-    def plugin(_: Any) -> dict[str, float]:
-        percent, peak, own = next(measured)
-        return {"cpu_percent": percent, "gpu_mem_peak_mb": peak, "own": own}
-
-    for _ in range(2):
-        with run.span("a", plugins=[plugin]):
-            pass
-    run.finish(quiet=True)
-    row, _ = rows(run)
-    assert row["cpu_percent/a"] == pytest.approx(80.0)
-    assert row["gpu_mem_peak_mb/a"] == 7.0
-    assert row["own/a"] == 3
-
-
-def test_a_span_file_that_cannot_be_opened_costs_the_spans_only(
-    make: Make, tmp_path: Path
-) -> None:
-    run = make()
-    run.files.spans.mkdir()
-    run.spans.append(b"{}\n")
-    run.spans.append(b"{}\n")
-    run.log({"a": 1})
-    told = run.info()
-    assert told["history"]["dropped_spans"] == 2
-    assert told["history"]["dropped_records"] == 0
-    assert steps(run) == [0]
-
-
-def test_spans_behind_the_end_are_dropped_and_counted(make: Make) -> None:
-    run = make()
-    run.spans.append(b'{"n":1}\n')
-    run.finish(quiet=True)
-    run.spans.append(b'{"n":2}\n')
-    assert list(whole_rows(run.files.spans)) == [{"n": 1}]
-    assert sum(run.info()["loss"]["dropped"].values()) == 1
-
-
-# -- threads ------------------------------------------------------------------------------------------
 
 
 def test_of_many_openings_of_one_stream_exactly_one_wins(make: Make) -> None:

@@ -306,6 +306,28 @@ def test_what_is_no_sidecar_is_ignored(sampled: Path, content: bytes) -> None:
     assert vars(loaded_blocks(sampled)) == vars(scanned(sampled))
 
 
+WRONG: dict[str, Any] = {
+    "last_step": True,
+    "last_time": "now",
+    "attempts": [[1, None, "0", None, None, None, None, None]],
+    "parts": [["1", 2, 2, None, None, None, None]],
+    "open_block": [0, 0, None, 0],
+}
+
+
+@pytest.mark.parametrize("member", [*WRONG, "a part of no number", "a part of any number"])
+def test_a_sidecar_whose_members_are_of_other_types_is_ignored(sampled: Path, member: str) -> None:
+    document = read_document(sidecar_of(sampled))
+    assert document is not None
+    if member in WRONG:
+        document[member] = WRONG[member]
+    else:
+        document["parts"] = [[0 if "no" in member else 10**15, 2, 2, None, None, None, None]]
+    document["check"] = index_module._checksum(document)
+    write_document(sidecar_of(sampled), document)
+    assert vars(loaded_blocks(sampled)) == vars(scanned(sampled))
+
+
 def test_the_sidecar_of_another_file_is_ignored(sampled: Path) -> None:
     lines = [line.replace(b'_time":1', b'_time":7') for line in sample()]
     lines[-1] = lines[-1].replace(b"20.0", b"21.0")

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -227,6 +227,31 @@ def test_many_lost_parts_are_counted_and_ten_named() -> None:
     text = lost_parts_text([LostPart(part_name(number), None, None) for number in range(1, 14)])
     assert text.count("jsonl") == 10
     assert text.endswith("; and 3 more parts")
+
+
+@pytest.mark.parametrize("name", ["999999.jsonl", "99999999.jsonl"])
+def test_a_stray_file_with_a_high_number_is_one_gap_and_no_long_wait(
+    make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    desk = make(max_file_bytes=LINE)
+    desk.put(0, 1, 2)
+    desk.writer.close({})
+    (parts_of(desk.path) / name).write_bytes(b"")
+    looked_at = 0
+
+    def count(*arguments: Any) -> os.stat_result:
+        nonlocal looked_at
+        looked_at += 1
+        return stat(*arguments)
+
+    stat = os.stat
+    monkeypatch.setattr(os, "stat", count)
+    (lost,) = lost_of(desk.path)
+    assert looked_at < 100
+    last = int(name.removesuffix(".jsonl")) - 1
+    first = 3 if len(name) == 12 else 1
+    assert lost.count == last - first + 1
+    assert f"{last}.jsonl are missing" in lost_parts_text([lost])
 
 
 def test_no_loss_is_reported_while_the_writer_sets_parts_aside(make: Callable[..., Desk]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from expr_tracker.notices import Notices
 from expr_tracker.options import make_options
 from expr_tracker.store import reader
+from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import parts_of
+from expr_tracker.store.lock import is_locked
 from expr_tracker.store.place import set_part_aside
 from expr_tracker.store.reader import LineFile, part_paths, whole_lines, whole_rows
 from expr_tracker.store.writer import LineWriter
@@ -338,3 +341,34 @@ def test_readers_never_see_fewer_lines_nor_gaps_while_the_writer_rotates(tmp_pat
     before, after = part_paths(path)
     assert len(before) > 20
     assert after == []
+
+
+def test_a_disk_that_fails_at_the_first_look_leaves_no_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b"{}\n")
+
+    def fail(*arguments: object) -> bytes:
+        raise OSError(errno.EIO, "input/output error")
+
+    before = len(os.listdir("/dev/fd"))
+    monkeypatch.setattr(os, "pread", fail)
+    for _ in range(3):
+        with pytest.raises(OSError, match="input/output"):
+            LineFile(path)
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_a_named_pipe_in_place_of_a_file_makes_nobody_wait(tmp_path: Path, is_part: bool) -> None:
+    path = tmp_path / "metrics.jsonl"
+    place = parts_of(path) / "000001.jsonl" if is_part else path
+    place.parent.mkdir(exist_ok=True)
+    os.mkfifo(place)
+    before = len(os.listdir("/dev/fd"))
+    with pytest.raises(OSError, match="no regular file"):
+        LineFile(path)
+    assert len(os.listdir("/dev/fd")) == before
+    assert read_document(place) is None
+    assert not is_locked(place)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -36,8 +37,13 @@ PACKAGE = str(Path(expr_tracker.__file__).parent)
 POINTS_MAX = 2_000
 
 
-class Interrupt(BaseException):
-    """What the signal handler raises."""
+class InterruptError(TimeoutError):
+    """What the signal handler raises: an ``OSError``, as a failing write does too."""
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Handle a signal as a program does that limits the time of a call."""
+    raise InterruptError
 
 
 def passes(action: Callable[[], object], point: int) -> bool:
@@ -52,13 +58,13 @@ def passes(action: Callable[[], object], point: int) -> bool:
             seen += 1
             if seen == point:
                 sys.setprofile(None)
-                raise Interrupt
+                signal.raise_signal(signal.SIGUSR1)
 
     gc.disable()  # the finaliser of another test's object is not what is interrupted
     sys.setprofile(profile)
     try:
         action()
-    except Interrupt:
+    except InterruptError:
         return False
     finally:
         sys.setprofile(None)
@@ -109,7 +115,7 @@ class Desk:
             with self.lock:
                 try:
                     is_taken = self.writer.append_row(row, step, True)
-                except Interrupt:
+                except InterruptError:
                     is_taken = self.writer.has_taken(row)
                     if is_taken:
                         self.taken.append(step)
@@ -160,8 +166,10 @@ def new_path(tmp_path: Path) -> Iterator[Callable[[], Path]]:
     def make() -> Path:
         return Path(tempfile.mkdtemp(dir=tmp_path)) / "metrics.jsonl"
 
+    before = signal.signal(signal.SIGUSR1, interrupt)
     yield make
     sys.setprofile(None)
+    signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.fixture(autouse=True)
@@ -195,6 +203,7 @@ def test_a_row_that_is_interrupted_is_whole_or_absent_and_no_other_row_suffers(
         desk.writer.index.block_lines = 2
         desk.put(0, 1, 2)
         is_through = passes(lambda: desk.put(3), point)
+        assert desk.writer.failure is None, "the disk is healthy"
         desk.put(4, 5, 6)
         desk.close()
         desk.check()

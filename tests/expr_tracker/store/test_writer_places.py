@@ -273,6 +273,21 @@ def test_a_truncated_file_is_noticed_and_later_rows_are_whole(
     assert desk.writer.index.size == desk.path.stat().st_size
 
 
+def test_a_program_that_writes_on_is_said_once_and_counted_every_time(
+    make: Callable[..., Desk],
+) -> None:
+    desk = make()
+    for step in (0, 1, 2):
+        desk.put(step)
+        with desk.path.open("ab") as file:
+            file.write(b'{"_step": 50}\n')
+        desk.writer.check_place()
+    os.truncate(desk.path, LINE)
+    desk.writer.check_place()
+    assert desk.said().count("changed by another program") == 2
+    assert sum(desk.notices.counts("degraded").values()) == 4
+
+
 @pytest.mark.parametrize("durability", ["process", "buffered"])
 @pytest.mark.parametrize("foreign", [b'{"_step": 50}\n', b"garbage\n", b"torn"])
 def test_rows_of_another_program_cost_none_of_ours(

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from expr_tracker.history import read_history
 from expr_tracker.store.lines import encode_line
-from expr_tracker.store.markers import end_marker
+from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.reader import whole_rows
 
 if TYPE_CHECKING:
@@ -228,6 +229,31 @@ def test_rows_that_the_file_never_takes_go_to_a_rescue_file(
     assert desk.notices.counts("rescued") == {str(kept): 2}
     assert desk.notices.counts("dropped") == {}
     assert desk.steps() == [0]
+
+
+def test_rescued_rows_go_where_the_message_says_and_replace_no_newer_ones(
+    make: Callable[..., Desk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rescue = tmp_path / "rescue"
+    rescue.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(rescue))
+    desk = make()
+    desk.put(0)
+    desk.disk.room = 0
+    desk.put(1, 2)
+    desk.writer.close({})
+    (kept,) = rescue.iterdir()
+    said = desk.said()
+    assert "before the run is resumed" in said
+    assert 'in front of the "_attempt" line' in said
+    marker = encode_line(begin_marker(2, from_step=1, time=0.0, pid=1))
+    newer = encode_line({"_step": 1, "_time": 9.0, "t": "newer"})
+    lines = [desk.path.read_bytes(), kept.read_bytes(), marker, newer]
+    desk.path.write_bytes(b"".join(lines))
+    assert [(row["_step"], row["t"]) for row in read_history(desk.path)] == [
+        (0, "x"),
+        (1, "newer"),
+    ]
 
 
 def test_a_marker_in_the_rescue_file_is_not_counted_as_a_row(

@@ -1,0 +1,47 @@
+"""Opening for reading what is a regular file, and nothing that could make a reader wait.
+
+Whoever may write in a run's folder can put a named pipe under any name there: opened the plain way
+it holds its reader until someone writes into it, and a device may give bytes without an end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["open_regular", "read_regular"]
+
+
+def open_regular(path: Path) -> int:
+    """Open ``path`` for reading and return the descriptor.
+
+    Raises:
+        IsADirectoryError: it is a directory.
+        OSError: it cannot be opened, or is a pipe, a socket or a device.
+    """
+    # Without waiting: of a pipe, `open` itself waits; regular files know no such thing.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        _refuse_others(os.fstat(fd).st_mode, path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _refuse_others(mode: int, path: Path) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is no regular file; move it away", str(path))
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a regular file; see `open_regular`."""
+    with open(open_regular(path), "rb") as file:
+        return file.read()
