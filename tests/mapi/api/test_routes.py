@@ -16,7 +16,7 @@ from mapi.api.rights import RIGHT, check_declared
 from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.mapi.tenants import Tenant
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 #: What stands in an address for something of a tenant. A name that is not here fails the test, so
 #: that a new kind of object cannot be left out.
-_PLACES = {
+_PLACES: dict[str, Callable[[Tenant], str]] = {
     "run": lambda tenant: f"run_{tenant.run()}",
     "token": lambda tenant: give_token(tenant, Scope.READ).id,
     "key": lambda _: "a",
@@ -39,7 +39,7 @@ _BODIES = {
     "LogAppend": {"lines": [{"message": "a"}]},
     "SpanAppend": {"spans": []},
     "Document": {"content": {}},
-    "CorrectionBody": {"reason": "a"},
+    "CorrectionBody": {"reason": "a", "param": "lr"},
 }
 
 
