@@ -43,5 +43,17 @@ def _refuse_others(mode: int, path: Path) -> None:
 
 def read_regular(path: Path) -> bytes:
     """Return the bytes of a regular file; see `open_regular`."""
-    with open(open_regular(path), "rb") as file:
-        return file.read()
+    # No file object around the descriptor: an interrupt before its `with` would leave one open.
+    fd = open_regular(path)
+    try:
+        return _read_to_end(fd)
+    finally:
+        os.close(fd)
+
+
+def _read_to_end(fd: int) -> bytes:
+    pieces = []
+    # One byte more than there is: a file that does not grow meanwhile takes two reads.
+    while piece := os.read(fd, os.fstat(fd).st_size + 1):
+        pieces.append(piece)
+    return b"".join(pieces)
