@@ -84,8 +84,11 @@ def test_the_digits_are_learned_by_two_processes_in_one_run(tmp_path: Path) -> N
 def test_a_picture_without_matplotlib_is_refused_before_the_work(
     example: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['matplotlib'] = None\n")
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    without, runs = tmp_path / "without", tmp_path / "runs"
+    without.mkdir()
+    runs.mkdir()
+    (without / "sitecustomize.py").write_text("import sys\nsys.modules['matplotlib'] = None\n")
+    path = os.pathsep.join([str(without), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [
             sys.executable,
@@ -93,8 +96,9 @@ def test_a_picture_without_matplotlib_is_refused_before_the_work(
             "--plot",
             "a.png",
             "--dir",
-            str(tmp_path),
+            str(runs),
         ],
+        cwd=runs,
         capture_output=True,
         text=True,
         check=False,
@@ -102,7 +106,7 @@ def test_a_picture_without_matplotlib_is_refused_before_the_work(
     )
     assert done.returncode == 2
     assert done.stderr.endswith("error: --plot needs matplotlib: pip install matplotlib\n")
-    assert os.listdir(tmp_path) == ["sitecustomize.py"]
+    assert os.listdir(runs) == []
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))

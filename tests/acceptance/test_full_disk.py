@@ -158,7 +158,8 @@ def test_space_that_never_comes_back_leaves_a_rescue_file_that_finish_names(
     waiting = rows - len([line for line in in_file if "i" in line])
     (report,) = [line for line in said if line.startswith("p/r (default): stored")]
     # The end marker waits too, but it is no row: what is stored and rescued sums to what was logged.
-    assert f"dropped 0, rescued {waiting} ({saved})" in report
+    assert "dropped 0" in report
+    assert f"rescued {waiting} ({saved})" in report
     assert f"stored {rows - waiting} rows" in report
 
     # What the message tells the user to do works.

@@ -57,7 +57,7 @@ class Time:
         time.time = lambda: STARTED + self.seconds
         time.time_ns = lambda: round((STARTED + self.seconds) * 1e9)
         time.monotonic = lambda: 1000.0 + self.seconds
-        time.perf_counter_ns = lambda: round((1000.0 + self.seconds) * 1e9)
+        time.monotonic_ns = lambda: round((1000.0 + self.seconds) * 1e9)
         os.getpid = lambda: 4242
         os.uname = lambda: os.uname_result(("system", "host", "1", "1", "machine"))
         numbers = iter(range(1, 1000))
