@@ -20,7 +20,6 @@ from expr_tracker.errors import StepError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.record.deferral import Deferral
 from expr_tracker.record.delivery import Delivery
-from expr_tracker.record.finite import are_numbers, is_finite
 from expr_tracker.record.open_row import Join, OpenRow
 from expr_tracker.record.refusals import (
     drop_backward,
@@ -30,7 +29,7 @@ from expr_tracker.record.refusals import (
     raise_forked,
     warn_of_repeats,
 )
-from expr_tracker.record.values import PlainValues
+from expr_tracker.record.values import PlainValues, are_numbers
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, RowEncoder, step_from
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ _NO_JOINS: Final[Mapping[str, Join]] = {}
 class RowWriter(Protocol):
     """What the recorder asks of the file."""
 
-    def append_row(self, row: Row, step: int, is_finite: bool) -> bool:  # noqa: FBT001
+    def append_row(self, row: Row, step: int) -> bool:
         """Take a row; False where it was refused."""
         ...
 
@@ -139,17 +138,12 @@ class Recorder:
             return
         if step is None and commit is None and type(data) is dict:
             try:
-                # Their types first: adding up what is no number would run the user's code.
-                is_finite = are_numbers(map(type, data.values()))
-                if is_finite:
-                    total = sum(data.values())
-                    is_finite = total - total == 0  # of infinities and NaNs it is NaN
-            except (OverflowError, RuntimeError) as error:
-                # An int that no float can hold; another thread added a name meanwhile.
+                is_plain = are_numbers(map(type, data.values()))
+            except RuntimeError as error:  # another thread added a name meanwhile
                 if is_from_signal(error):
                     raise
-                is_finite = False
-            if is_finite:
+                is_plain = False
+            if is_plain:
                 with self._lock:
                     # The one call first: nothing may change between the other looks and `_busy`.
                     if (
@@ -169,7 +163,7 @@ class Recorder:
                                 **data,
                             }
                             self._inflight = (row, False)
-                            if self._append_row(row, at, True):  # noqa: FBT003 - keywords cost 40 ns
+                            if self._append_row(row, at):
                                 # `_conclude`, without its call and its questions.
                                 self.latest.update(row)
                                 if self._delivery.sinks:
@@ -184,12 +178,12 @@ class Recorder:
                             if not self._is_encoders(error):
                                 raise
                             self._inflight = None
-                            is_finite = False
+                            is_plain = False
                         finally:
                             self._busy = False
                     else:
-                        is_finite = False
-                if is_finite:
+                        is_plain = False
+                if is_plain:
                     if self._delivery.outbox or self._deferred:
                         self._deliver()
                     return
@@ -295,11 +289,11 @@ class Recorder:
     def _commit_open(self) -> None:
         row = self._open
         if row is not None:
-            self._commit_row(row.row(), is_open=True, is_finite=is_finite(row.values))
+            self._commit_row(row.row(), is_open=True)
 
-    def _commit_row(self, row: Row, *, is_open: bool, is_finite: bool) -> None:
+    def _commit_row(self, row: Row, *, is_open: bool) -> None:
         self._inflight = (row, is_open)
-        if self._append_row(row, row["_step"], is_finite):
+        if self._append_row(row, row["_step"]):
             self._conclude(row, is_open=is_open)
         else:
             self._discard(row, is_open=is_open)

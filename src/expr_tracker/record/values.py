@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.record.finite import is_plain_number
-from expr_tracker.row import RESERVED_NAMES, Row, RowEncoder
+from expr_tracker.row import INT_LIMIT, RESERVED_NAMES, Row, RowEncoder
 
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
 
-__all__ = ["PlainValues"]
+__all__ = ["PlainValues", "are_numbers"]
 
 #: Names checked once and for all; beyond it every call checks its names again.
 _KNOWN_NAMES_MAX: Final = 50_000
+
+#: Of the types of a row's values: whether all are exact numbers, whose use runs no code of the
+#: user's. For five values the question takes 0.2 us, a look at each of them twice that.
+are_numbers: Final = frozenset({float, int, bool}).issuperset
 
 
 class PlainValues:
@@ -36,7 +39,7 @@ class PlainValues:
         """Return the values of one call, plain and the caller's no longer."""
         if type(data) is dict:
             row: Row = data.copy()  # first: another thread may change what is looked at
-            if self.known.issuperset(row) and all(map(is_plain_number, row.values())):
+            if self.known.issuperset(row) and all(map(_is_plain_number, row.values())):
                 return row
         values = self._encoder.row(data)
         for name in list(values):
@@ -57,3 +60,8 @@ class PlainValues:
     def _learn(self, name: str) -> None:
         if name[:1] != "_" and name not in self.known and len(self.known) < _KNOWN_NAMES_MAX:
             self.known.add(name)
+
+
+def _is_plain_number(value: Any) -> bool:
+    kind = type(value)
+    return kind is float or kind is bool or (kind is int and -INT_LIMIT < value < INT_LIMIT)

@@ -243,7 +243,7 @@ def _begin_attempt(
             )
     journal = read_journal(files.journal, index.size)
     if journal is not None:
-        writer.append_row(journal, journal["_step"], False)  # noqa: FBT003 - as in the recorder
+        writer.append_row(journal, journal["_step"])
     clear_journal(files.journal)
     if index.lines == 0:
         if options.resume_step is not None:

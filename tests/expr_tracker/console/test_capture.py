@@ -19,67 +19,9 @@ from expr_tracker.store.lines import decode_line
 from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-
-class Lines(list[bytes]):
-    """Collects the lines of the file."""
-
-    def __call__(self, line: bytes) -> None:
-        assert line.endswith(b"\n")
-        self.append(line)
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        rows = [decode_line(line) for line in self]
-        assert None not in rows
-        return [row for row in rows if row is not None]
-
-    @property
-    def texts(self) -> list[str]:
-        return [row["text"] for row in self.rows]
-
-
-class Console:
-    """A console of two memory streams in the place of the process's own."""
-
-    def __init__(self) -> None:
-        self.lines = Lines()
-        self.clock = ManualClock(100.0)
-        self.stdout = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
-        self.stderr = io.StringIO()
-        self._captures: list[ConsoleCapture] = []
-        self._before: tuple[Any, Any] | None = None
-
-    def capture(
-        self, append: Callable[[bytes], object] | None = None, **options: Any
-    ) -> ConsoleCapture:
-        capture = ConsoleCapture(append or self.lines, self.clock, **options)
-        # Not in the fixture: pytest puts its own streams back between set-up and test.
-        self._before = (sys.stdout, sys.stderr)
-        sys.stdout, sys.stderr = self.stdout, self.stderr
-        self._captures.append(capture)
-        capture.start()
-        return capture
-
-    def close(self) -> None:
-        for capture in self._captures:
-            capture.stop()
-        if self._before is not None and sys.stdout is self.stdout:
-            sys.stdout, sys.stderr = self._before
-
-    def shown(self) -> str:
-        buffer = self.stdout.buffer
-        assert isinstance(buffer, io.BytesIO)
-        return buffer.getvalue().decode()
-
-
-@pytest.fixture
-def console() -> Iterator[Console]:
-    made = Console()
-    yield made
-    made.close()
+    from tests.expr_tracker.console.conftest import Console
 
 
 def test_what_is_printed_is_shown_as_before_and_kept_line_by_line(console: Console) -> None:
@@ -256,8 +198,8 @@ def test_a_progress_bar_of_any_length_loses_nothing_and_shows_its_last_state(
 def test_whatever_is_printed_no_line_is_over_the_limit_and_what_is_missing_is_counted(
     pieces: list[tuple[str, int]],
 ) -> None:
-    lines = Lines()
-    capture = ConsoleCapture(lines, ManualClock(), limits=Limits(line_characters=16))
+    lines: list[bytes] = []
+    capture = ConsoleCapture(lines.append, ManualClock(), limits=Limits(line_characters=16))
     text = "".join(piece * count for piece, count in pieces)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         capture.start()
@@ -265,8 +207,10 @@ def test_whatever_is_printed_no_line_is_over_the_limit_and_what_is_missing_is_co
             capture.feed("stdout", piece * count)
         capture.stop()
     kept = missing = 0
-    for line in lines.texts:
-        body, mark, count_text = line.partition(" [cut: ")
+    for line in lines:
+        row = decode_line(line)
+        assert row is not None
+        body, mark, count_text = row["text"].partition(" [cut: ")
         assert len(body) <= 16
         kept += len(body)
         missing += int(count_text.split()[0]) if mark else 0

@@ -49,7 +49,7 @@ def writer_of(path: Path) -> LineWriter:
 
 def put(writer: LineWriter, steps: range) -> None:
     for step in steps:
-        writer.append_row({"_step": step, "_time": float(step), "x": step / 2}, step, True)
+        writer.append_row({"_step": step, "_time": float(step), "x": step / 2}, step)
 
 
 @pytest.fixture

@@ -181,10 +181,10 @@ def test_a_signal_inside_log_is_carried_out_when_log_is_through(
     run = make()
     append = run._stream.writer.append_row
 
-    def interrupted(row: dict[str, Any], step: int, is_finite: bool) -> bool:
+    def interrupted(row: dict[str, Any], step: int) -> bool:
         run._closing.leave_by_signal(15)
         assert ended == []
-        return append(row, step, is_finite)
+        return append(row, step)
 
     run._stream.recorder._append_row = interrupted
     run.log({"a": 1})

@@ -102,7 +102,7 @@ class Desk:
     def put(self, *steps: int, text: str = "x") -> None:
         for step in steps:
             with self.lock:
-                assert self.writer.append_row({"_step": step, "t": text}, step, True)
+                assert self.writer.append_row({"_step": step, "t": text}, step)
 
     def steps(self) -> list[int]:
         """Return the steps in the file, in file order."""

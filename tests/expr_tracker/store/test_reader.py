@@ -332,7 +332,7 @@ def test_readers_never_see_fewer_lines_nor_gaps_while_the_writer_rotates(tmp_pat
         thread.start()
     for step in range(400):
         with lock:
-            writer.append_row({"_step": step, "x": 1.5}, step, True)
+            writer.append_row({"_step": step, "x": 1.5}, step)
     is_done.set()
     for thread in readers:
         thread.join()

@@ -92,7 +92,7 @@ def test_a_row_over_the_limit_is_refused_counted_and_spares_the_others(
     desk = make(max_record_bytes=200)
     desk.put(1)
     with desk.lock:
-        assert not desk.writer.append_row({"_step": 2, "t": "x" * 300}, 2, True)
+        assert not desk.writer.append_row({"_step": 2, "t": "x" * 300}, 2)
         desk.writer.append_line(b"y" * 300 + b"\n")
     desk.put(3)
     assert desk.steps() == [1, 3]
@@ -203,7 +203,7 @@ def test_many_threads_and_a_flusher_keep_every_row_once(make: Callable[..., Desk
     def put(first: int) -> None:
         for step in range(first, first + 300):
             with desk.lock:
-                desk.writer.append_row({"_step": step}, step, True)
+                desk.writer.append_row({"_step": step}, step)
 
     def flush() -> None:
         while not is_done.is_set():

@@ -114,7 +114,7 @@ class Desk:
             row = {"_step": step, "t": "x"}
             with self.lock:
                 try:
-                    is_taken = self.writer.append_row(row, step, True)
+                    is_taken = self.writer.append_row(row, step)
                 except InterruptError:
                     is_taken = self.writer.has_taken(row)
                     if is_taken:

@@ -298,7 +298,7 @@ def test_a_closed_writer_takes_nothing_and_says_so(make: Callable[..., Desk]) ->
     desk.put(0)
     desk.writer.close({})
     with desk.lock:
-        assert not desk.writer.append_row({"_step": 1}, 1, True)
+        assert not desk.writer.append_row({"_step": 1}, 1)
         desk.writer.append_line(b"{}\n")
     assert desk.writer.pending_lines() == []
     assert sum(desk.notices.counts("dropped").values()) == 2

@@ -1,19 +1,14 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from expr_tracker.system import SystemMeter, SystemThread
 
-
-@pytest.fixture(autouse=True)
-def _no_gpu_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", None)
+if TYPE_CHECKING:
+    import pytest
 
 
 class FakeMeter(SystemMeter):
