@@ -11,7 +11,8 @@
     ├── StateError             the object's state does not allow it
     │   ├── ParamConflictError a param has another value
     │   ├── NameTakenError     a name that must be unique is in use
-    │   └── PreconditionError  ``If-Match`` names another version
+    │   ├── PreconditionError  ``If-Match`` names another version
+    │   └── PreconditionRequiredError  ``If-Match`` has to be sent, and is not
     ├── QuotaError             a budget is spent; what fitted was kept
     ├── RateLimitError         too many requests in a while; it says when to come back
     └── InvalidError           input breaks a rule; it says where and which
@@ -39,6 +40,7 @@ __all__ = [
     "NotFoundError",
     "ParamConflictError",
     "PreconditionError",
+    "PreconditionRequiredError",
     "QuotaError",
     "RateLimitError",
     "SettingError",
@@ -115,6 +117,10 @@ class NameTakenError(StateError):
 
 class PreconditionError(StateError):
     """The object has changed since the caller read it."""
+
+
+class PreconditionRequiredError(StateError):
+    """Which version is to be changed has to be said, and is not."""
 
 
 class QuotaError(MapiError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.mapi.tenants import Tenant
 
-__all__ = ["Person", "caller", "give_token", "make_person", "value_of"]
+__all__ = ["Person", "caller", "give_token", "make_group", "make_person", "value_of"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,20 @@ def give_token(
             ],
         )
     return token
+
+
+def make_group(tenant: Tenant, table: str) -> uuid.UUID:
+    """Make an experiment or a saved view, whose table is named, and return its number."""
+    number = uuid.uuid4()
+    value_of(
+        tenant,
+        f"insert into mapi.{table} (tenant_id, id, project_id, name) values (%s, %s, %s, %s)",
+        tenant.id,
+        number,
+        tenant.project_id,
+        str(number),
+    )
+    return number
 
 
 def value_of(tenant: Tenant, statement: str, *values: Any) -> Any:

@@ -7,8 +7,8 @@ headers that `entrance` decides; `authentication` says who asks, by token or `se
 exceptions, `journal` and `meters` tell the operator, `description` is the OpenAPI document. What
 several routes share: `query_readers`, `cursors` of pages, `preconditions` on versions, `run_rights`.
 
-One module a resource: `runs`, `searches`, `points`, `curves`, `comparing`, `events`, `exports`, `params`, `tags`, `logs`, `spans`,
-`documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
+One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
+`events`, `exports`, `params`, `tags`, `logs`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
 `tokens`, `members`, `projects`, `limits`, `audit`, `sessions`, `sign_in`, `oidc`, `health` and
 `metrics_page`.
 """

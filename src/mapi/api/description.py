@@ -20,6 +20,7 @@ __all__ = [
     "BODY",
     "BODY_TYPES",
     "MEDIA_TYPES",
+    "VERSION_PROBLEMS",
     "describe",
     "dumped",
     "openapi",
@@ -33,6 +34,8 @@ BODY_TYPES: Final = "body_types"
 MEDIA_TYPES: Final = "media_types"
 #: The option of a route that answers with other statuses than its own: all of them.
 ANSWERS: Final = "answers"
+#: The option of a route without a body that asks for versions: the problems that tell of them.
+VERSION_PROBLEMS: Final = "version_problems"
 
 _PROBLEMS: Final = {
     400: "The body is no JSON.",
@@ -46,11 +49,12 @@ _PROBLEMS: Final = {
     415: "This kind of content is not read here.",
     421: "This is another server.",
     422: "The request is not correct; `errors` says where.",
+    428: "`If-Match` has to be sent.",
     429: "Too many requests (with `Retry-After`), or a budget is spent (without).",
     431: "The headers are too large.",
     503: "Not now; `Retry-After` says when.",
 }
-_ONLY_WITH_BODY: Final = frozenset({400, 409, 412, 413, 415})
+_ONLY_WITH_BODY: Final = frozenset({400, 409, 412, 413, 415, 428})
 _TITLES: Final = {
     200: "Done.",
     201: "Made.",
@@ -192,7 +196,9 @@ def _responses(
     found: dict[str, Any] = {
         str(status): {"description": text, "content": dict(problem)}
         for status, text in _PROBLEMS.items()
-        if has_body or status not in _ONLY_WITH_BODY
+        if has_body
+        or status not in _ONLY_WITH_BODY
+        or status in handler.opt.get(VERSION_PROBLEMS, ())
     }
     content = _content(handler, schema_of)
     for status in handler.opt.get(ANSWERS, (handler.status_code,)):

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from mapi.tracking.life import Expected
+from mapi.errors import PreconditionRequiredError
+from mapi.tracking.versions import Expected
 
 if TYPE_CHECKING:
     from litestar import Request
@@ -20,9 +21,18 @@ _ETAG: Final = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"|\*')
 _LISTED_MAX: Final = 20
 
 
-def expected_versions(request: Request[Any, Any, Any]) -> Expected:
-    """Return which versions the request may change."""
+def expected_versions(request: Request[Any, Any, Any], *, is_required: bool = False) -> Expected:
+    """Return which versions the request may change.
+
+    Raises:
+        PreconditionRequiredError: the request has to say it, and does not.
+    """
     header = request.headers.get("if-match")
+    if header is None and is_required:
+        raise PreconditionRequiredError(
+            "This is shared by all of the project: send the ETag that you read as If-Match, so that "
+            "nobody's change is undone unseen."
+        )
     return Expected(None if header is None else _listed(header))
 
 

@@ -48,6 +48,9 @@ _KINDS: Final[dict[type[Exception], _Kind]] = {
     errors.PreconditionError: _Kind(
         412, ProblemCode.PRECONDITION_FAILED, "It has changed since it was read"
     ),
+    errors.PreconditionRequiredError: _Kind(
+        428, ProblemCode.PRECONDITION_REQUIRED, "Which version is meant?"
+    ),
     errors.StateError: _Kind(409, ProblemCode.STATE_CONFLICT, "Its state does not allow this"),
     errors.QuotaError: _Kind(429, ProblemCode.QUOTA_EXCEEDED, "A budget is spent"),
     errors.RateLimitError: _Kind(429, ProblemCode.RATE_LIMITED, "Too many requests"),

@@ -8,7 +8,7 @@ from litestar.params import FromPath
 
 from mapi.access.rights import Principal
 from mapi.api.bodies import MERGE_PATCH, read_body
-from mapi.api.description import ANSWERS, BODY, BODY_TYPES
+from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
 from mapi.api.idempotency import MAKES
 from mapi.api.preconditions import expected_versions, is_known
 from mapi.api.rights import RIGHT
@@ -92,7 +92,7 @@ async def change(
 
 @delete(
     "/v1/runs/{run:str}",
-    opt={RIGHT: Scope.WRITE},
+    opt={RIGHT: Scope.WRITE, VERSION_PROBLEMS: (412,)},
     status_code=204,
     summary="Put a run into the trash",
 )

@@ -6,27 +6,26 @@ undo each other: whoever says which version was read is refused when there is a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 from psycopg.rows import dict_row
 
-from mapi.access.identifiers import EXPERIMENT, uuid_from_text
 from mapi.database.queries import query
-from mapi.errors import Fault, InvalidError, NotFoundError, PreconditionError, StateError
+from mapi.errors import Fault, InvalidError, NotFoundError, StateError
 from mapi.series.names import check_name, check_note
+from mapi.tracking.experiments import find_experiment
+from mapi.tracking.versions import Expected
 from mapi.wire.enums import RunKind, RunStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from uuid import UUID
 
     from mapi.database.door import Connection
     from mapi.wire.runs import RunPatch
 
-__all__ = ["Expected", "patch_run", "restore_run", "trash_run"]
+__all__ = ["patch_run", "restore_run", "trash_run"]
 
 #: What a client can say of a run that it executes itself; the others are said by who executes it.
 _OWN_STATUSES: Final = (
@@ -38,27 +37,6 @@ _OWN_STATUSES: Final = (
 )
 #: A clock that is further ahead is wrong.
 _AHEAD_MAX: Final = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """Which versions of a run a caller is content with (``If-Match``)."""
-
-    etags: Sequence[str] | None = None
-    """``None``: any."""
-
-    def check(self, version: int) -> None:
-        """Let through a version that is expected.
-
-        Raises:
-            PreconditionError: the run has another one.
-        """
-        found = f'"{version}"'
-        if self.etags is not None and found not in self.etags and "*" not in self.etags:
-            raise PreconditionError(
-                f"The run has changed: its version is {found}, and If-Match asks for "
-                f"{', '.join(self.etags)[:200]}. Read it again, and send the change with its ETag."
-            )
 
 
 async def patch_run(
@@ -79,7 +57,7 @@ async def patch_run(
         InvalidError: a value breaks its rule.
     """
     row = await _lock(connection, run_id)
-    (expected or Expected()).check(row["version"])
+    (expected or Expected()).check(row["version"], what="run")
     if row["trashed"] is not None:
         raise StateError("The run is in the trash: POST …/restore brings it back.")
     faults = _text_faults(patch)
@@ -109,7 +87,7 @@ async def trash_run(
         PreconditionError: its version is not expected.
     """
     row = await _lock(connection, run_id)
-    (expected or Expected()).check(row["version"])
+    (expected or Expected()).check(row["version"], what="run")
     if row["trashed"] is None:
         await connection.execute(query("life.trash"), {"run": run_id, "is_trashed": True})
 
@@ -196,32 +174,6 @@ async def _experiment(connection: Connection, patch: RunPatch, row: dict[str, An
     before: UUID | None = row["experiment_id"]
     if patch.experiment is UNSET or patch.experiment is None:
         return None if patch.experiment is None else before
-    cursor = await connection.execute(
-        query("life.find_experiment"),
-        {
-            "project": row["project_id"],
-            "id": _uuid_or_none(patch.experiment),
-            "name": patch.experiment,
-        },
+    return await find_experiment(
+        connection, row["project_id"], patch.experiment, pointer="/experiment", joined=before
     )
-    found = await cursor.fetchone()
-    if found is None:
-        raise InvalidError(
-            Fault(
-                "/experiment",
-                f"the project has no experiment {patch.experiment[:80]!r}: give its id or name",
-            )
-        )
-    experiment_id: UUID = found[0]
-    if found[1] and experiment_id != before:
-        raise StateError(
-            f"The experiment {patch.experiment[:80]!r} is archived and takes no more runs."
-        )
-    return experiment_id
-
-
-def _uuid_or_none(text: str) -> UUID | None:
-    try:
-        return uuid_from_text(EXPERIMENT, text)
-    except NotFoundError:  # a name
-        return None

@@ -9,6 +9,7 @@ from psycopg.rows import dict_row
 from mapi.access.identifiers import EXPERIMENT, RUN, new_uuid, text_from_uuid, uuid_from_text
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError
+from mapi.tracking.experiments import find_experiment
 from mapi.tracking.notes import write_params, write_tags
 from mapi.wire.enums import RunKind, RunStatus, Scope
 from mapi.wire.runs import RunFacts
@@ -69,10 +70,14 @@ async def create_run(
     Raises:
         InvalidError: the project does not exist, or a param or a tag breaks its rule.
         ForbiddenError: the principal may not write there.
+        StateError: the experiment is archived.
         ParamConflictError: a param of the found run has another value.
     """
     project_id = await resolve_project(connection, principal, sent.project, pointer="/project")
     principal.require(Scope.WRITE, project_id)
+    experiment_id = None
+    if sent.experiment is not None:
+        experiment_id = await _experiment_of_new(connection, project_id, sent)
     run_id = new_uuid()
     cursor = await connection.execute(
         query("runs.insert"),
@@ -84,7 +89,7 @@ async def create_run(
             "name": sent.name,
             "note": sent.note,
             "parent": None if sent.parent is None else uuid_from_text(RUN, sent.parent),
-            "experiment": None,
+            "experiment": experiment_id,
             "user": principal.name,
             "external_id": sent.external_id,
             "started": sent.started,
@@ -103,6 +108,22 @@ async def create_run(
     if is_new and sent.tags:
         await write_tags(connection, run_id, sent.tags)
     return run_id, is_new
+
+
+async def _experiment_of_new(
+    connection: Connection, project_id: int, sent: RunCreate
+) -> UUID | None:
+    """Return the experiment that a run is made in; none where the run is there already."""
+    assert sent.experiment is not None
+    if sent.external_id is not None:
+        # What is sent with a run that exists is not looked at: its experiment may have been
+        # archived or deleted since.
+        cursor = await connection.execute(
+            query("runs.find_external"), {"project": project_id, "external_id": sent.external_id}
+        )
+        if await cursor.fetchone() is not None:
+            return None
+    return await find_experiment(connection, project_id, sent.experiment, pointer="/experiment")
 
 
 async def get_run(connection: Connection, run_id: UUID) -> RunFacts:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from litestar import Litestar, get
-from tests.mapi.tenants_access import caller, give_token, make_person, value_of
+from tests.mapi.tenants_access import caller, give_token, make_group, make_person, value_of
 
 from mapi.api.authentication import PUBLIC
 from mapi.api.description import BODY
@@ -27,6 +27,8 @@ pytestmark = pytest.mark.anyio
 _PLACES: dict[str, Callable[[Tenant], str]] = {
     "run": lambda tenant: f"run_{tenant.run()}",
     "token": lambda tenant: give_token(tenant, Scope.READ).id,
+    "experiment": lambda tenant: f"exp_{make_group(tenant, 'experiments')}",
+    "view": lambda tenant: f"view_{make_group(tenant, 'saved_views')}",
     "key": lambda _: "a",
 }
 #: By the struct of the body; the others may be empty.
@@ -39,6 +41,8 @@ _BODIES = {
     "LogAppend": {"lines": [{"message": "a"}]},
     "SpanAppend": {"spans": []},
     "Document": {"content": {}},
+    "ExperimentCreate": {"name": "a"},
+    "ViewCreate": {"name": "a"},
     "CorrectionBody": {"reason": "a", "param": "lr"},
 }
 

@@ -9,12 +9,3 @@ select
 from unnest(%(runs)s::uuid[]) with ordinality as page (id, ordinal)
 join runs as run on run.tenant_id = mapi.current_tenant() and run.id = page.id
 order by page.ordinal
-
--- name: series_fields
-select distinct on (key, labels_hash) key, labels
-from run_metric_summary
-where
-    tenant_id = mapi.current_tenant() and project_id = %(project)s
-    and key >= %(prefix)s and key < %(prefix)s || U&'\+10FFFF'
-order by key, labels_hash
-limit %(limit)s

@@ -14,16 +14,6 @@ update runs set
     version = version + 1, change_seq = change_seq + 1
 where tenant_id = mapi.current_tenant() and id = %(run)s
 
--- name: find_experiment
-select id, archived is not null
-from experiments
-where
-    tenant_id = mapi.current_tenant()
-    and project_id = %(project)s
-    and (id = %(id)s or name = %(name)s)
-order by (id = %(id)s) desc nulls last
-limit 1
-
 -- name: trash
 update runs set
     trashed = case when %(is_trashed)s then now() end,
