@@ -24,6 +24,7 @@ from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.embedded.server import EmbeddedServer
 from mapi.database.migrate import ensure_tenant, migrate
+from mapi.objects.opening import open_store
 from mapi.series.names import labels_hash
 
 TARGETS_MS = {"buckets_1000": 250.0, "exact_10000": 25.0}
@@ -73,7 +74,10 @@ async def measure(url: str, run: str, token: str, *, rounds: int) -> dict[str, f
     database = Database(url, connections=2)
     await database.open()
     try:
-        transport: Any = httpx.ASGITransport(app=build_app(database, version="0"))  # type: ignore[arg-type]
+        # Nothing here is of the store, but an application has one.
+        objects = open_store(None, home=Path(tempfile.mkdtemp()), upload_url="", secret=bytes(32))
+        app = build_app(database, version="0", objects=objects)
+        transport: Any = httpx.ASGITransport(app=app)  # type: ignore[arg-type]
         client = httpx.AsyncClient(
             transport=transport,
             base_url="http://127.0.0.1",

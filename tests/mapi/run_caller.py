@@ -10,6 +10,7 @@ import httpx
 import psycopg
 from litestar.exceptions import LitestarDeprecationWarning
 from psycopg.types.json import Jsonb
+from tests.mapi.storing import temporary_objects
 
 from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.access.tokens import new_token
@@ -70,7 +71,7 @@ async def caller_of(
         # Some routes still name their parameters in the way that ends with the framework's next
         # great version.
         warnings.simplefilter("ignore", LitestarDeprecationWarning)
-        app = build_app(database, version="0")
+        app = build_app(database, version="0", objects=temporary_objects())
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app=app),  # type: ignore[arg-type]
         base_url="http://127.0.0.1",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from tests.mapi.storing import temporary_objects
 
 from mapi.api.app import build_app
 from mapi.database.door import Database
@@ -47,7 +48,7 @@ def serving(database_url: str, entrance: Entrance | None = None) -> Iterator[str
         database = Database(database_url, connections=4)
         await database.open()
         try:
-            app = build_app(database, version="0", entrance=entrance)
+            app = build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
             config = uvicorn.Config(
                 app, http=BoundedProtocol, log_config=None, access_log=False, loop="asyncio"
             )
@@ -76,7 +77,7 @@ async def serving_replica(
     database = Database(database_url, connections=connections)
     await database.open()
     changes = Changes(database, database_url)
-    app = build_app(database, version="0", changes=changes)
+    app = build_app(database, version="0", objects=temporary_objects(), changes=changes)
     listening = socket.create_server(("127.0.0.1", 0), backlog=512)
     server = uvicorn.Server(
         uvicorn.Config(

@@ -8,7 +8,7 @@ exceptions, `journal` and `meters` tell the operator, `description` is the OpenA
 several routes share: `query_readers`, `cursors` of pages, `preconditions` on versions, `run_rights`.
 
 One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
-`events`, `exports`, `params`, `tags`, `logs`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
+`events`, `exports`, `params`, `tags`, `logs`, `media`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
 `tokens`, `members`, `projects`, `limits`, `audit`, `sessions`, `sign_in`, `oidc`, `health` and
 `metrics_page`.
 """

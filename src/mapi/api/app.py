@@ -27,6 +27,7 @@ from mapi.api import (
     health,
     limits,
     logs,
+    media,
     members,
     metrics_page,
     params,
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from mapi.database.door import Database
+    from mapi.objects.permits import UploadPermits
+    from mapi.objects.store import ObjectStore
 
 __all__ = ["build_app"]
 
@@ -133,6 +136,11 @@ _ROUTES = (
     tags.read,
     logs.append,
     logs.read,
+    media.record,
+    media.sign,
+    media.receive,
+    media.list_all,
+    media.content,
     spans.append,
     spans.read,
     documents.put_environment,
@@ -147,6 +155,7 @@ def build_app(
     database: Database,
     *,
     version: str,
+    objects: tuple[ObjectStore, UploadPermits],
     entrance: Entrance | None = None,
     changes: Changes | None = None,
 ) -> Litestar:
@@ -155,6 +164,7 @@ def build_app(
     Args:
         database: the door; the application neither opens nor closes it.
         version: of the program, for the description of the interface.
+        objects: the store of media, and what reads permits of uploads to it.
         entrance: what the operator decides about the way in; by default any host, no limits.
         changes: which runs change, on all replicas; without it streams hear of nothing.
 
@@ -174,6 +184,8 @@ def build_app(
             "meters": _given(meters),
             "identity_provider": _given(provider),
             "cursors": _given(Cursors(entrance.secret)),
+            "objects": _given(objects[0]),
+            "permits": _given(objects[1]),
             "following": _given(Following(database, changes)),
         },
         middleware=[

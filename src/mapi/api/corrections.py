@@ -13,9 +13,11 @@ from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.errors import Fault, InvalidError
+from mapi.objects.store import ObjectStore
 from mapi.series.names import canonical_labels
 from mapi.tracking.batch import Series
 from mapi.tracking.corrections import delete_media, delete_param, delete_points
+from mapi.tracking.media import delete_object
 from mapi.tracking.writing import Sender
 from mapi.wire.administration import CorrectionBody, Deleted
 from mapi.wire.decoding import BODY_BYTES_MAX, decode
@@ -30,8 +32,11 @@ __all__ = ["correct"]
     status_code=200,
     summary="Delete from the log",
 )
-async def correct(
-    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+async def correct(  # noqa: PLR0917 - the framework gives them by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    objects: NamedDependency[ObjectStore],
+    run: FromPath[str],
 ) -> Deleted:
     """Delete points of a series, a whole series, a param or a media item."""
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), CorrectionBody)
@@ -39,9 +44,9 @@ async def correct(
     run_id = uuid_from_text(RUN, run)
     sender = Sender(principal=request.user, scope=Scope.ADMIN)
 
-    async def work(connection: Connection) -> int:
+    async def work(connection: Connection) -> tuple[int, str | None, int]:
         if sent.key is not None:
-            return await delete_points(
+            rows = await delete_points(
                 connection,
                 run_id,
                 Series(sent.key, canonical_labels(sent.labels)),
@@ -49,15 +54,20 @@ async def correct(
                 steps=(sent.from_step, sent.to_step),
                 reason=sent.reason,
             )
+            return rows, None, 0
         if sent.param is not None:
             await delete_param(connection, run_id, sent.param, sender=sender, reason=sent.reason)
-        else:
-            assert sent.media is not None
-            await delete_media(connection, run_id, sent.media, sender=sender, reason=sent.reason)
-        return 1
+            return 1, None, 0
+        assert sent.media is not None
+        object_key, size_bytes = await delete_media(
+            connection, run_id, sent.media, sender=sender, reason=sent.reason
+        )
+        return 1, object_key, size_bytes
 
-    # The objects of media are collected when nothing has them any more.
-    return Deleted(rows=await database.run(request.user.reach, work), freed_bytes=0)
+    rows, object_key, size_bytes = await database.run(request.user.reach, work)
+    if object_key is not None:
+        await delete_object(objects, object_key)
+    return Deleted(rows=rows, freed_bytes=size_bytes)
 
 
 def _check(sent: CorrectionBody) -> None:

@@ -9,7 +9,6 @@ from litestar.params import FromQuery, QueryParameter
 from mapi.access.rights import Principal
 from mapi.api.rights import RIGHT
 from mapi.database.door import Database
-from mapi.errors import Fault, InvalidError
 from mapi.tracking.fields import list_fields
 from mapi.tracking.runs import resolve_project
 from mapi.wire.enums import Scope
@@ -27,8 +26,6 @@ async def read(  # noqa: PLR0917 - the query's own parameters, given by name
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
 ) -> RunFields:
     """Return the keys, labels, params and tags of a project that begin with a prefix."""
-    if "\x00" in prefix:
-        raise InvalidError(Fault("/query/prefix", "no name has the character U+0000"))
     async with database.transaction(request.user.reach) as connection:
         project_id = await resolve_project(
             connection, request.user, project, pointer="/query/project"

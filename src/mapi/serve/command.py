@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from mapi.access.secret import server_secret
+from mapi.access.secret import derived_secret, server_secret
 from mapi.access.sessions import write_sign_in_link
 from mapi.access.tokens import authenticate
 from mapi.api.app import build_app
@@ -23,6 +23,7 @@ from mapi.api.entrance import Entrance
 from mapi.api.journal import write_log_to
 from mapi.database.door import Database
 from mapi.errors import DatabaseError
+from mapi.objects.opening import open_store
 from mapi.serve.heartbeats import watch_heartbeats
 from mapi.serve.platform import Foundation, lay_foundation
 from mapi.serve.protocol import BoundedProtocol
@@ -150,13 +151,20 @@ async def _serve(
     async with AsyncExitStack() as undo:
         await database.open()
         undo.push_async_callback(database.close)
-        entrance = entrance_of(
-            settings, host=listening.getsockname()[0], secret=await server_secret(database)
+        secret = await server_secret(database)
+        entrance = entrance_of(settings, host=listening.getsockname()[0], secret=secret)
+        objects = open_store(
+            settings.bundles_url,
+            home=settings.home,
+            upload_url=f"{ready.url}/v1/uploads",
+            secret=derived_secret(secret, "mapi.objects.upload.1"),
         )
         changes = Changes(database, settings.database_direct_url or foundation.database_url)
         server = _Server(
             uvicorn.Config(
-                build_app(database, version=version, entrance=entrance, changes=changes),
+                build_app(
+                    database, version=version, entrance=entrance, changes=changes, objects=objects
+                ),
                 http=BoundedProtocol,
                 log_config=None,
                 access_log=False,

@@ -120,8 +120,11 @@ async def delete_param(
 
 async def delete_media(
     connection: Connection, run_id: UUID, media: str, *, sender: Sender, reason: str
-) -> None:
-    """Delete a media item; its object goes when nothing has it any more.
+) -> tuple[str, int]:
+    """Delete a media item.
+
+    Returns:
+        The key of its object, which nothing has any more when the transaction ends, and its bytes.
 
     Raises:
         NotFoundError: there is no such run, or no such item.
@@ -133,16 +136,14 @@ async def delete_media(
     row = await cursor.fetchone()
     if row is None:
         raise NotFoundError("The run has no such media item.")
-    key, labels, step, size_bytes, sha256 = row
-    await connection.execute(
-        query("corrections.count_media"), {"run": run_id, "size_bytes": size_bytes}
-    )
+    key, labels, step, size_bytes, sha256, object_key = row
     await _audit(
         writing,
         "delete media",
         {"key": key, "labels": labels, "step": step, "sha256": sha256, "reason": reason},
     )
-    await close_writing(writing, Added())
+    await close_writing(writing, Added(media_items=-1, media_bytes=-size_bytes))
+    return object_key, size_bytes
 
 
 async def correct_points(

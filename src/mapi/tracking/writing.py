@@ -78,6 +78,8 @@ class Usage:
     log_bytes: int
     spans: int
     span_bytes: int
+    media_items: int
+    media_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Added:
     log_bytes: int = 0
     spans: int = 0
     span_bytes: int = 0
+    media_items: int = 0
+    media_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,8 @@ async def close_writing(
             "log_bytes": added.log_bytes,
             "spans": added.spans,
             "span_bytes": added.span_bytes,
+            "media_items": added.media_items,
+            "media_bytes": added.media_bytes,
             "dropped": None if total is None else json.dumps(total.to_json()),
         },
     )

@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from tests.mapi.serving import serving
+from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import give_token
 
 from mapi.api.app import build_app
@@ -45,7 +46,9 @@ _CHECKS = [
 
 def described() -> dict[str, Any]:
     # The door is opened by nobody: a description needs no database.
-    app = build_app(Database("host=nowhere", connections=2), version="0")
+    app = build_app(
+        Database("host=nowhere", connections=2), version="0", objects=temporary_objects()
+    )
     found: dict[str, Any] = app.state.description
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import caller, give_token
 
 from mapi.api.app import build_app
@@ -50,7 +51,9 @@ async def test_only_our_own_names_are_served(
     entrance = Entrance(
         checks_host=True, public_url="https://mapi.example", names=frozenset({"box.lan"})
     )
-    async with caller(build_app(database, version="0", entrance=entrance)) as client:
+    async with caller(
+        build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
+    ) as client:
         answer = await client.get("/healthz", headers={"Host": host})
     assert answer.status_code == (200 if is_known else 421)
     if not is_known:
@@ -74,7 +77,7 @@ async def test_pages_of_other_origins_do_not_write(
 ) -> None:
     entrance = Entrance(public_url="https://mapi.example")
     token = give_token(tenant, Scope.WRITE)
-    app = build_app(database, version="0", entrance=entrance)
+    app = build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
     async with caller(app, token.text, headers={"Origin": origin}) as client:
         assert (await client.post("/v1/runs", json={})).status_code == (201 if is_ours else 403)
         assert (await client.get("/v1/session")).status_code == 200
@@ -134,7 +137,12 @@ async def test_a_misspelt_parameter_is_refused_with_the_right_one(
 async def test_too_many_requests_are_told_when_to_come_back(
     database: Database, tenant: Tenant
 ) -> None:
-    app = build_app(database, version="0", entrance=Entrance(requests_per_second=0.2))
+    app = build_app(
+        database,
+        version="0",
+        objects=temporary_objects(),
+        entrance=Entrance(requests_per_second=0.2),
+    )
     one, other = give_token(tenant, Scope.READ), give_token(tenant, Scope.READ)
     async with caller(app, one.text) as client:
         statuses = [(await client.get("/v1/session")).status_code for _ in range(3)]
@@ -148,7 +156,12 @@ async def test_too_many_requests_are_told_when_to_come_back(
 
 
 async def test_who_guesses_tokens_is_stopped(database: Database) -> None:
-    app = build_app(database, version="0", entrance=Entrance(requests_per_second=1))
+    app = build_app(
+        database,
+        version="0",
+        objects=temporary_objects(),
+        entrance=Entrance(requests_per_second=1),
+    )
     async with caller(app, "mapi_guess") as client:
         found = {(await client.get("/v1/session")).status_code for _ in range(260)}
     assert found == {401, 429}
@@ -174,7 +187,9 @@ def log() -> Iterator[io.StringIO]:
 async def test_the_log_has_a_line_for_each_request_and_no_secret_or_body(
     database: Database, tenant: Tenant, log: io.StringIO
 ) -> None:
-    app = build_app(database, version="0", entrance=Entrance(logs_requests=True))
+    app = build_app(
+        database, version="0", objects=temporary_objects(), entrance=Entrance(logs_requests=True)
+    )
     token = give_token(tenant, Scope.WRITE)
     async with caller(app, token.text) as client:
         made = await client.post("/v1/runs", json={"name": "private words", "params": {"k": "v9"}})
@@ -200,7 +215,7 @@ async def test_a_defect_is_answered_with_its_request_id_and_logged_without_secre
         raise RuntimeError(f"it was {token.text} at postgresql://mapi:hunter2@db")
 
     monkeypatch.setattr("mapi.api.projects.list_projects", broken)
-    app = build_app(database, version="0")
+    app = build_app(database, version="0", objects=temporary_objects())
     served: Any = app
     transport = httpx.ASGITransport(served, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
@@ -229,7 +244,9 @@ async def test_the_meters_are_open_on_loopback_only_or_to_the_operators_token(
         (Entrance(metrics_token="scrape"), "scrape", 200),
         (Entrance(metrics_token="scrape"), "scrap", 401),
     ):
-        async with caller(build_app(database, version="0", entrance=entrance), token) as client:
+        async with caller(
+            build_app(database, version="0", objects=temporary_objects(), entrance=entrance), token
+        ) as client:
             await client.get("/healthz")
             answer = await client.get("/metrics")
         assert answer.status_code == status

@@ -7,6 +7,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import caller, give_token, value_of
 
 from mapi.api.app import build_app
@@ -37,7 +38,7 @@ async def test_the_same_request_gets_the_same_answer_from_every_replica(
     await other.open()
     try:
         answers = []
-        for replica in (app, build_app(other, version="0"), app):
+        for replica in (app, build_app(other, version="0", objects=temporary_objects()), app):
             async with caller(replica, token.text) as client:
                 answers.append(await client.post("/v1/runs", json={"name": "a"}, headers=headers))
     finally:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
+from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import caller, value_of
 
 from mapi.api.app import build_app
@@ -51,7 +52,10 @@ def app_for(database: Database, provider: str, tenant: Tenant, *, role: str | No
         role=role,
     )
     return build_app(
-        database, version="0", entrance=Entrance(oidc=settings, secret=b"of all replicas")
+        database,
+        version="0",
+        objects=temporary_objects(),
+        entrance=Entrance(oidc=settings, secret=b"of all replicas"),
     )
 
 
@@ -153,6 +157,6 @@ async def test_a_provider_that_is_away_is_told_and_none_is_no_page(
         answer = await client.get("/sign-in/oidc")
         assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
         assert "Sign in with your organisation" in (await client.get("/sign-in")).text
-    async with caller(build_app(database, version="0")) as client:
+    async with caller(build_app(database, version="0", objects=temporary_objects())) as client:
         assert (await client.get("/sign-in/oidc")).status_code == 404
         assert "organisation" not in (await client.get("/sign-in")).text

@@ -29,6 +29,7 @@ _PLACES: dict[str, Callable[[Tenant], str]] = {
     "token": lambda tenant: give_token(tenant, Scope.READ).id,
     "experiment": lambda tenant: f"exp_{make_group(tenant, 'experiments')}",
     "view": lambda tenant: f"view_{make_group(tenant, 'saved_views')}",
+    "media": lambda _: str(uuid.uuid4()),
     "key": lambda _: "a",
 }
 #: By the struct of the body; the others may be empty.
@@ -41,6 +42,8 @@ _BODIES = {
     "LogAppend": {"lines": [{"message": "a"}]},
     "SpanAppend": {"spans": []},
     "Document": {"content": {}},
+    "UploadRequest": {"size_bytes": 1, "sha256": "0" * 64, "format": "png"},
+    "MediaRecord": {"upload_key": "a", "sha256": "0" * 64, "key": "a"},
     "ExperimentCreate": {"name": "a"},
     "ViewCreate": {"name": "a"},
     "CorrectionBody": {"reason": "a", "param": "lr"},
@@ -206,4 +209,5 @@ async def test_only_these_routes_are_public(app: Litestar) -> None:
         ("GET", "/sign-in/oidc"),
         ("GET", "/sign-in/oidc/callback"),
         ("POST", "/v1/session"),
+        ("POST", "/v1/uploads"),
     }

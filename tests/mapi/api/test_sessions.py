@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import caller, give_token, make_person, value_of
 
 from mapi.access.sessions import write_sign_in_link
@@ -83,7 +84,7 @@ async def test_the_cookie_is_for_us_alone_and_encrypted_off_this_machine(
     is_secure: bool,
 ) -> None:
     token = give_token(tenant, Scope.READ)
-    app = build_app(database, version="0", entrance=entrance)
+    app = build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
     async with caller(app) as client:
         answer = await client.post(f"{address}/v1/session", json={"token": token.text})
     cookie = answer.headers["set-cookie"]

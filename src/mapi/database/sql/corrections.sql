@@ -34,12 +34,7 @@ returning text
 -- name: delete_media
 delete from run_media
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id = %(id)s
-returning key, labels, step, size_bytes, encode(sha256, 'hex')
-
--- name: count_media
-update runs set
-    media_count = media_count - 1, media_bytes = media_bytes - %(size_bytes)s
-where tenant_id = mapi.current_tenant() and id = %(run)s
+returning key, labels, step, size_bytes, encode(sha256, 'hex'), object_key
 
 -- name: replace_points
 -- Where another value stands that no runner has signed.

@@ -4,7 +4,8 @@
 select
     run.project_id, run.change_seq, run.trashed is not null, run.kind, run.dropped,
     tenant.limits, project.limits, run.limits,
-    run.point_count, run.series_count, run.log_count, run.log_bytes, run.span_count, run.span_bytes
+    run.point_count, run.series_count, run.log_count, run.log_bytes, run.span_count, run.span_bytes,
+    run.media_count, run.media_bytes
 from runs as run
 join projects as project on project.tenant_id = run.tenant_id and project.id = run.project_id
 join tenants as tenant on tenant.id = run.tenant_id
@@ -24,6 +25,8 @@ update runs set
     log_bytes = log_bytes + %(log_bytes)s,
     span_count = span_count + %(spans)s,
     span_bytes = span_bytes + %(span_bytes)s,
+    media_count = media_count + %(media_items)s,
+    media_bytes = media_bytes + %(media_bytes)s,
     dropped = coalesce(%(dropped)s::jsonb, dropped)
 where tenant_id = mapi.current_tenant() and id = %(run)s
 
