@@ -97,6 +97,7 @@ _ROUTES = (
     runs.change,
     runs.trash,
     runs.restore,
+    runs.purge,
     runs.heartbeat,
     searches.find,
     searches.search,

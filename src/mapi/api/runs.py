@@ -14,14 +14,17 @@ from mapi.api.preconditions import expected_versions, is_known
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.database.door import Connection, Database
+from mapi.objects.store import ObjectStore
 from mapi.tracking.heartbeat import beat
 from mapi.tracking.life import patch_run, restore_run, trash_run
+from mapi.tracking.retention import purge_run
 from mapi.tracking.runs import create_run, get_run
+from mapi.wire.administration import Deleted
 from mapi.wire.decoding import BODY_BYTES_MAX, decode
 from mapi.wire.enums import RunStatus, Scope
 from mapi.wire.runs import Heartbeat, RunCreate, RunFacts, RunPatch, decode_run_create
 
-__all__ = ["change", "create", "heartbeat", "read", "restore", "trash"]
+__all__ = ["change", "create", "heartbeat", "purge", "read", "restore", "trash"]
 
 _PATCH_TYPES = (MERGE_PATCH, "application/json")
 
@@ -131,6 +134,27 @@ async def restore(
 
     found = await database.run(request.user.reach, work)
     return Response(found, headers={"ETag": found.etag})
+
+
+@post(
+    "/v1/runs/{run:str}/purge",
+    opt={RIGHT: Scope.ADMIN, VERSION_PROBLEMS: (409,)},
+    status_code=200,
+    summary="Delete a run for good",
+)
+async def purge(  # noqa: PLR0917 - the framework gives them by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    objects: NamedDependency[ObjectStore],
+    run: FromPath[str],
+) -> Deleted:
+    """Delete a run of the trash for good, with all that it has; nothing brings it back."""
+    async with database.transaction(request.user.reach) as connection:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.ADMIN)
+    freed = await purge_run(
+        database, objects, request.user.reach, run_id=run_id, principal=request.user
+    )
+    return Deleted(rows=freed.rows, freed_bytes=freed.size_bytes)
 
 
 @post(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mapi.serve.administration import Administration
+    from mapi.tracking.retention import Freed
 
 __all__ = ["command"]
 
@@ -75,6 +76,66 @@ def tenant_list(home: Path | None) -> None:
             click.echo(f"{number:6}  {name}")
 
     _work(home, work)
+
+
+@tenant.command("delete")
+@click.argument("name")
+@click.confirmation_option(prompt="This deletes all that the tenant has, for good. Go on?")
+@click.pass_obj
+def tenant_delete(home: Path | None, name: str) -> None:
+    """Delete a tenant for good: projects, runs, media, tokens."""
+
+    async def work(found: Administration) -> None:
+        _say_freed(await found.delete_tenant(name), verb="Deleted")
+
+    _work(home, work)
+
+
+@command.group("project")
+def project_group() -> None:
+    """Projects: what a tenant's runs stand in."""
+
+
+@project_group.command("delete")
+@click.argument("name")
+@_tenant_option
+@click.confirmation_option(prompt="This deletes all runs of the project, for good. Go on?")
+@click.pass_obj
+def project_delete(home: Path | None, *, name: str, tenant: str) -> None:
+    """Delete a project for good, with its runs, experiments and views."""
+
+    async def work(found: Administration) -> None:
+        _say_freed(await found.delete_project(tenant, name), verb="Deleted")
+
+    _work(home, work)
+
+
+@command.command("retention")
+@click.option("--dry-run", is_flag=True, help="Tell what would be deleted, and delete nothing.")
+@click.pass_obj
+def retention(home: Path | None, *, dry_run: bool) -> None:
+    """Delete what is over: trash, and by the retention settings points, log lines and media.
+
+    The server does so once an hour. MAPI_TRASH_DAYS, MAPI_TRACKING_RETENTION_DAYS and
+    MAPI_MEDIA_RETENTION_DAYS say what is over.
+    """
+    from mapi.serve.housekeeping import retention_of
+
+    rules = retention_of(settings_of(home))
+
+    async def work(found: Administration) -> None:
+        freed = await found.retain(rules, is_trial=dry_run)
+        _say_freed(freed, verb="Would delete" if dry_run else "Deleted")
+
+    _work(home, work)
+
+
+def _say_freed(freed: Freed, *, verb: str) -> None:
+    click.echo(
+        f"{verb} {freed.purged_runs} runs; pruned {freed.pruned_runs} old ones: {freed.points} "
+        f"points, {freed.spans} spans, {freed.log_lines} log lines, {freed.media_items} media "
+        f"items; about {freed.size_bytes:,} bytes."
+    )
 
 
 @command.group("token")

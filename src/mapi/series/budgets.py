@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
+    "POINT_BYTES",
     "UNLIMITED",
     "Budgets",
     "Drops",
@@ -35,6 +36,9 @@ __all__ = [
 
 #: How a limit that is none is written; in a `Budgets` it is ``None``.
 UNLIMITED: Final = "unlimited"
+#: About what a point takes in its table and in the index: usage is told, and no budget is counted,
+#: with it.
+POINT_BYTES: Final = 110
 _INT64_MAX: Final = 2**63 - 1
 _MEDIA: Final = frozenset({Budget.MEDIA_ITEMS, Budget.MEDIA_BYTES, Budget.MEDIA_ITEM_BYTES})
 

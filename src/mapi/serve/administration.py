@@ -5,6 +5,7 @@ The same rooms do it that serve the API, and the audit names the operator.
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,11 @@ from mapi.access.tokens import insert_token, new_token
 from mapi.database.door import Database, Reach
 from mapi.database.migrate import ensure_tenant
 from mapi.database.queries import query
-from mapi.errors import Fault, InvalidError, SettingError
+from mapi.errors import Fault, InvalidError, SettingError, StateError
+from mapi.objects.opening import open_store
+from mapi.serve.housekeeping import tidy
 from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
+from mapi.tracking.retention import Freed, delete_project, foresee
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
     from mapi.config import Settings
     from mapi.database.door import Connection
+    from mapi.objects.store import ObjectStore
+    from mapi.tracking.retention import Retention
     from mapi.wire.enums import Budget
 
 __all__ = ["Administration", "TenantDesk", "administration"]
@@ -110,10 +116,12 @@ class Administration:
     Args:
         database: the door, as the server opens it.
         admin_url: connects as a role that may create; ``None`` where nobody named one.
+        objects: the store.
     """
 
-    def __init__(self, database: Database, admin_url: str | None) -> None:
+    def __init__(self, database: Database, admin_url: str | None, objects: ObjectStore) -> None:
         self.database = database
+        self.objects = objects
         self._admin_url = admin_url
 
     @asynccontextmanager
@@ -146,6 +154,68 @@ class Administration:
             await create_project(desk.connection, desk.principal, LOCAL_PROJECT)
             await record(desk.connection, OPERATOR, "tenant.create", name)
         return tenant_id
+
+    async def delete_tenant(self, name: str) -> Freed:
+        """Delete a tenant for good, with all that it has.
+
+        Raises:
+            SettingError: there is none of this name, or nobody named a role that may.
+        """
+        admin_url = self._needed_admin_url()
+        total = Freed()
+        async with self.tenant(name) as desk:
+            tenant_id, principal = desk.principal.tenant_id, desk.principal
+            cursor = await desk.connection.execute(query("access.list_project_ids"))
+            projects = [number for (number,) in await cursor.fetchall()]
+        for number in projects:
+            total += await delete_project(
+                self.database,
+                self.objects,
+                Reach(tenant_id),
+                project_id=number,
+                principal=principal,
+            )
+        # The server's own role cannot.
+        with psycopg.connect(admin_url) as connection:
+            connection.execute("set local role mapi_owner")
+            connection.execute("select set_config('mapi.tenant', %s, true)", [str(tenant_id)])
+            connection.execute("delete from mapi.tenants where id = %s", [tenant_id])
+        for folder in (f"media/{tenant_id}", f"uploads/{tenant_id}"):
+            async for head in self.objects.heads(folder):
+                await self.objects.delete(head.key)
+        return total
+
+    async def delete_project(self, tenant: str, project: str) -> Freed:
+        """Delete a project for good, with all that it has.
+
+        Raises:
+            SettingError: there is no such tenant.
+            InvalidError: it has no such project.
+        """
+        async with self.tenant(tenant) as desk:
+            project_id = await desk.project(project)
+            assert project_id is not None
+            await record(desk.connection, OPERATOR, "project.delete", project)
+        return await delete_project(
+            self.database,
+            self.objects,
+            Reach(desk.principal.tenant_id),
+            project_id=project_id,
+            principal=desk.principal,
+        )
+
+    async def retain(self, retention: Retention, *, is_trial: bool) -> Freed:
+        """Delete what is over in every tenant, or with a trial tell what it would be."""
+        if not is_trial:
+            freed = await tidy(self.database, self.objects, retention)
+            if freed is None:
+                raise StateError("The server is deleting what is over just now; look again later.")
+            return freed
+        total = Freed()
+        for tenant_id, _ in await self.tenants():
+            async with self.database.transaction(Reach(tenant_id)) as connection:
+                total += await foresee(connection, retention)
+        return total
 
     async def set_limits(
         self, tenant: str, project: str | None, changes: Mapping[Budget, int | str | None]
@@ -205,6 +275,9 @@ async def administration(settings: Settings) -> AsyncIterator[Administration]:
         database = Database(foundation.database_url, connections=2)
         await database.open()
         try:
-            yield Administration(database, foundation.admin_url)
+            objects, _ = open_store(
+                settings.bundles_url, home=settings.home, upload_url="", secret=os.urandom(32)
+            )
+            yield Administration(database, foundation.admin_url, objects)
         finally:
             await database.close()

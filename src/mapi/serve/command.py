@@ -25,6 +25,7 @@ from mapi.database.door import Database
 from mapi.errors import DatabaseError
 from mapi.objects.opening import open_store
 from mapi.serve.heartbeats import watch_heartbeats
+from mapi.serve.housekeeping import keep_house, retention_of
 from mapi.serve.platform import Foundation, lay_foundation
 from mapi.serve.protocol import BoundedProtocol
 from mapi.tracking.changes import Changes
@@ -182,6 +183,8 @@ async def _serve(
             watch_heartbeats(database, changes, timeout_seconds=settings.heartbeat_timeout_seconds)
         )
         undo.push_async_callback(_ended, watch)
+        house = asyncio.create_task(keep_house(database, objects[0], retention_of(settings)))
+        undo.push_async_callback(_ended, house)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, server.end)
         await server.serve(sockets=[listening])

@@ -5,7 +5,8 @@
 `writing`, which locks the run and closes with its counts; `resolving` finds the numbers of series,
 `ingest` takes points (a `batch` in columns) and `summaries` keeps what is known of each series;
 `notes` are params and tags, `logs` lines, `media` images and tables, `spans` and `documents` what
-their names say, and `texts` makes all of it storable. `corrections` take back what was wrong, with a record.
+their names say, and `texts` makes all of it storable. `corrections` take back what was wrong, with a record; `retention`
+deletes what is over, and `leftovers` the objects that no row has.
 
 A run goes on by `life` (changed, into the trash and back) and `heartbeat` (lost when it is silent);
 `versions` keep two editors from undoing each other.

@@ -52,7 +52,7 @@ async def find_lost(database: Database, *, timeout_seconds: float) -> list[tuple
     """
     reason = f"It sent no heartbeat for {timeout_seconds:g} seconds."
     found: list[tuple[int, int, UUID]] = []
-    async with database.outside() as turn:
+    async with database.outside() as turn, turn.transaction():  # the turn ends with it
         cursor = await turn.execute(query("life.try_turn"), {"lock": _LOCK})
         (is_mine,) = await cursor.fetchone() or (False,)
         if not is_mine:

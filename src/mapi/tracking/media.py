@@ -81,8 +81,11 @@ class MediaPlace:
         """The place, as statements take it."""
         return {
             "key": self.key,
+            "labels": json.dumps(dict(self.labels), ensure_ascii=False),
             "labels_hash": labels_hash(self.labels),
             "step": SCALAR_STEP if self.step is None else self.step,
+            "caption": self.caption,
+            "time": self.time,
         }
 
 
@@ -199,16 +202,11 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
             {
                 **writing.about,
                 **place.about,
+                **_of_header(header),
                 "id": media_id,
-                "labels": json.dumps(dict(place.labels), ensure_ascii=False),
-                "format": header.format.value,
                 "size_bytes": len(content),
                 "sha256": sha256,
-                "width": header.width,
-                "height": header.height,
                 "object_key": object_key,
-                "caption": place.caption,
-                "time": place.time,
             },
         )
         before = 0 if replaced is None else replaced.facts.size_bytes
@@ -234,6 +232,10 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
     if isinstance(written, QuotaError):
         raise written
     return written.facts, False
+
+
+def _of_header(header: MediaHeader) -> dict[str, Any]:
+    return {"format": header.format.value, "width": header.width, "height": header.height}
 
 
 async def _known_or_refused(

@@ -147,8 +147,8 @@ class UsageRow(Answer, kw_only=True):
 
     project: Annotated[str, Meta(description="The project's name.")]
     runs: Annotated[int, Meta(description="Runs, those in the trash too.")]
-    rows: Annotated[dict[str, int], Meta(description="Rows by kind: points, log lines, …")]
-    size_bytes: Annotated[dict[str, int], Meta(description="Bytes by kind.")]
+    rows: Annotated[dict[str, int], Meta(description="Rows by kind.")]
+    size_bytes: Annotated[dict[str, int], Meta(description="Bytes by kind; of points about.")]
     media_items: Annotated[int, Meta(description="Media items.")]
     media_bytes: Annotated[int, Meta(description="Bytes of their content.")]
 
@@ -200,7 +200,7 @@ class Deleted(Answer, kw_only=True):
     """What a delete took away."""
 
     rows: Annotated[int, Meta(description="Rows of the log.")]
-    freed_bytes: Annotated[int, Meta(description="Of objects that nothing shares.")]
+    freed_bytes: Annotated[int, Meta(description="Of media exactly, of rows about.")]
 
 
 class ImportAnswer(Answer, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -178,3 +179,16 @@ class _Lines:
 
     def readline(self) -> str:
         return f"{self._line}\n"
+
+
+def test_deleting_for_good_is_asked_about_and_goes_on_only_with_a_yes(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    for words in (("tenant", "delete", "a"), ("project", "delete", "a")):
+        outcome = run("admin", *words)
+        assert outcome.code == 1
+        assert "for good" in outcome.out + outcome.err
+    # Nothing was started for it.
+    assert not (tmp_path / "home").exists()

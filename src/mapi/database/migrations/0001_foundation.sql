@@ -143,6 +143,8 @@ create table mapi.runs (
     finished timestamptz,
     heartbeat timestamptz,
     trashed timestamptz,
+    -- when its points and log lines were deleted for their age
+    pruned timestamptz,
     -- counts changes that PATCH can make: the ETag
     version bigint not null default 1,
     -- counts every change of the log: what live readers have not seen yet

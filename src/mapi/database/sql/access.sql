@@ -146,6 +146,9 @@ where tenant_id = mapi.current_tenant() and (%(before)s::bigint is null or id < 
 order by id desc
 limit %(limit)s
 
+-- name: list_project_ids
+select id from projects where tenant_id = mapi.current_tenant() order by id
+
 -- name: usage
 select
     project.name as project,
@@ -154,6 +157,8 @@ select
     coalesce(sum(run.series_count), 0)::bigint as series,
     coalesce(sum(run.log_count), 0)::bigint as log_lines,
     coalesce(sum(run.log_bytes), 0)::bigint as log_bytes,
+    coalesce(sum(run.span_count), 0)::bigint as spans,
+    coalesce(sum(run.span_bytes), 0)::bigint as span_bytes,
     coalesce(sum(run.media_count), 0)::bigint as media_items,
     coalesce(sum(run.media_bytes), 0)::bigint as media_bytes
 from projects as project
