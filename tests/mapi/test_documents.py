@@ -18,6 +18,8 @@ from mapi.search import parse_filter
 from mapi.series.budgets import Budgets
 from mapi.series.name_map import series_from_name
 from mapi.tracking.changes import Changes
+from mapi.wire.enums import WarningCode
+from mapi.wire.events import LogFrame, ProjectFrame, StatusFrame, TrackingFrame, WarningFrame
 
 if TYPE_CHECKING:
     from tests.mapi.callers import Caller
@@ -30,6 +32,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Writes the list of routes anew.
 WRITES = "MAPI_WRITE_OPENAPI" in os.environ
 ROUTES = "## Routes\n\n"
+FRAMES = (LogFrame, ProjectFrame, StatusFrame, TrackingFrame, WarningFrame)
 
 
 def blocks(kind: str) -> list[tuple[str, list[str]]]:
@@ -123,3 +126,10 @@ def test_the_budgets_of_the_page_are_the_defaults() -> None:
     ):
         assert f"{limit:,}".replace(",", " ") in table
     assert (Budgets().log_bytes, Budgets().media_bytes) == (2 << 20, 256 << 20)
+
+
+def test_the_page_of_events_names_every_frame_and_warning() -> None:
+    text = (PAGES / "events.md").read_text("utf-8")
+    frames = {one.__struct_config__.tag for one in FRAMES}
+    assert frames == set(re.findall(r"^\| `([a-z]+)` \|", text, re.MULTILINE))
+    assert set(WarningCode) == set(re.findall(r"^\| `([A-Z_]+)` \|", text, re.MULTILINE))
