@@ -1,0 +1,11 @@
+"""The Python client of the platform: what a program needs to log, find and read runs.
+
+    Client ─ runs, experiments, views, tokens, projects, search      (`asynchronous`, `synchronous`)
+       │        check what is sent by the server's own rules         (`checks`, `points`, `pictures`)
+       │        and read what comes                                  (`tables`, `frames`)
+       └ transport: one deadline a call, repeated where it is safe   (`deadlines`, `repeating`)
+
+`synchronous` is made of `asynchronous` by a program and never edited. `server` finds the server,
+`filters` builds searches, `errors` has the tree of what can go wrong, `ending` says how a run ended.
+`calls` and everything else outside of the two folders does no I/O; `pacing` is the one exception.
+"""
