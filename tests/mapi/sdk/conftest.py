@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.mapi.callers import make_token
+from tests.mapi.sdk.asking import BOTH, Asking
 from tests.mapi.serving import serving
 
 import mapi
@@ -33,3 +34,13 @@ def api(url: str, tenant: Tenant) -> Iterator[mapi.Client]:
 async def async_api(url: str, tenant: Tenant) -> AsyncIterator[mapi.AsyncClient]:
     async with mapi.AsyncClient(url, token=make_token(tenant), timeout_seconds=20) as found:
         yield found
+
+
+@pytest.fixture(params=BOTH)
+def asking(request: pytest.FixtureRequest, url: str, tenant: Tenant) -> Iterator[Asking]:
+    """An admin of the tenant, with either client."""
+    found = Asking(request.param, url, make_token(tenant))
+    try:
+        yield found
+    finally:
+        found.close()
