@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PointedError", "asks", "client", "items_option", "pairs_of", "pointing"]
 
+#: Somebody waits, and can say it again: after half a second it is time to tell that nobody answers.
+_TRIES: Final = 3
 #: Texts that are longer are shown around the place.
 _SHOWN: Final = 70
 
@@ -45,7 +47,7 @@ def client(project: str | None, *, timeout_seconds: float = 30.0) -> Iterator[Cl
     """
     import mapi
 
-    with mapi.Client(project=project, timeout_seconds=timeout_seconds) as found:
+    with mapi.Client(project=project, timeout_seconds=timeout_seconds, tries=_TRIES) as found:
         yield found
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import socket
+import ssl
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 __all__ = [
     "Asked",
     "SmallServer",
+    "certified",
     "cuts",
     "cuts_in_the_midst",
     "drips",
@@ -45,7 +50,9 @@ class SmallServer:
 
 
 @contextlib.contextmanager
-def serving_script(*steps: Callable[[socket.socket, SmallServer], None]) -> Iterator[SmallServer]:
+def serving_script(
+    *steps: Callable[[socket.socket, SmallServer], None], context: ssl.SSLContext | None = None
+) -> Iterator[SmallServer]:
     """Answer the first request by the first step, and so on; the last one stays."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=16)
     found = SmallServer(f"http://127.0.0.1:{listening.getsockname()[1]}")
@@ -54,11 +61,18 @@ def serving_script(*steps: Callable[[socket.socket, SmallServer], None]) -> Iter
 
     def serve(connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
-            while (asked := read_request(connection)) is not None:
-                with lock:
-                    number = len(found.asked)
-                    found.asked.append(asked)
-                steps[min(number, len(steps) - 1)](connection, found)
+            if context is None:
+                talk(connection)
+                return
+            with context.wrap_socket(connection, server_side=True) as secured:
+                talk(secured)
+
+    def talk(connection: socket.socket) -> None:
+        while (asked := read_request(connection)) is not None:
+            with lock:
+                number = len(found.asked)
+                found.asked.append(asked)
+            steps[min(number, len(steps) - 1)](connection, found)
 
     def accept() -> None:
         while True:
@@ -165,3 +179,39 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         port: int = found.getsockname()[1]
         return port
+
+
+def certified(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """Return a new certificate for 127.0.0.1, and what serves with it."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate, secret = folder / "certificate.pem", folder / "key.pem"
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    secret.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, secret)
+    return certificate, context

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -333,3 +334,40 @@ def test_logging_waits_for_nobody_while_nobody_answers() -> None:
         with pytest.raises(mapi.ConnectionFailedError):
             run.finish()
         assert run.waiting == 1_000
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_point_that_nobody_would_send_is_refused(kind: str) -> None:
+    runs: list[Any] = []
+    with serving_script(answering(FINE)) as server:
+        make(kind, server.url, TOKEN, runs.append)
+        with pytest.raises(mapi.MapiError, match="is finished"):
+            runs[0].log({"loss": 1}, step=0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a fork is what it is about")
+def test_a_forked_child_neither_logs_into_nor_ends_the_run_of_its_parent() -> None:
+    program = (
+        "import os, sys, mapi\n"
+        "api = mapi.Client(sys.argv[1], token='t')\n"
+        "with api.runs.create() as run:\n"
+        "    run.log({'loss': 1}, step=0)\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        try: run.log({'loss': 2}, step=1)\n"
+        "        except mapi.MapiError as error: print(error)\n"
+        "    else:\n"
+        "        os.waitpid(child, 0)\n"
+        "if child == 0: sys.stdout.flush(); os._exit(0)\n"
+    )
+    with serving_script(answering(FINE)) as server:
+        said = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program, server.url],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        methods = [f"{one.method} {one.path.rpartition('/')[2]}" for one in server.asked]
+    assert "was made by another process" in said.stdout
+    assert methods == ["POST runs", "POST metrics", "PATCH run_1"]

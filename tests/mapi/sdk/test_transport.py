@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.mapi.sdk.asking import BOTH, TOKEN, ask
 from tests.mapi.sdk.small_servers import (
+    certified,
     cuts,
     cuts_in_the_midst,
     drips,
@@ -28,6 +29,7 @@ from mapi.wire.enums import ProblemCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 both = pytest.mark.parametrize("kind", BOTH)
 
@@ -351,3 +353,53 @@ def test_a_prefix_of_the_address_stays(kind: str) -> None:
     with serving_script(says(200, SESSION)) as server:
         ask(kind, f"{server.url}/under/here/", "session")
     assert server.asked[0].path == "/under/here/v1/session"
+
+
+@both
+def test_an_address_that_is_dead_does_not_hide_one_that_answers(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def two(*_: Any) -> list[str]:
+        return ["127.0.0.2", "127.0.0.1"]
+
+    async def async_two(*_: Any) -> list[str]:
+        return two()
+
+    monkeypatch.setattr("mapi.sdk.synchronous.transport.resolve", two)
+    monkeypatch.setattr("mapi.sdk.asynchronous.transport.async_resolve", async_two)
+    with serving_script(says(200, SESSION)) as server:
+        assert ask(kind, server.url, "session").name == "test"
+
+
+@both
+def test_a_proxy_of_the_environment_is_asked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving_script(says(200, SESSION)) as proxy:
+        login = proxy.url.replace("http://", "http://me:word@")
+        monkeypatch.setenv("http_proxy", login)
+        monkeypatch.setenv("no_proxy", "other.example")
+        assert ask(kind, "http://mapi.example", "session").name == "test"
+    assert proxy.asked[0].path == "http://mapi.example/v1/session"
+    assert proxy.asked[0].headers["proxy-authorization"] == "Basic bWU6d29yZA=="
+
+
+@both
+def test_tls_is_checked(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    certificate, context = certified(tmp_path)
+    with serving_script(says(200, SESSION), context=context) as server:
+        url = server.url.replace("http://", "https://")
+        with pytest.raises(mapi.AnswerUnreadableError, match=r"(?i)certificate"):
+            ask(kind, url, "session")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert ask(kind, url, "session").name == "test"
+
+
+def test_a_client_tries_as_often_as_it_is_told() -> None:
+    with serving_script(cuts) as server:
+        with (
+            mapi.Client(server.url, token=TOKEN, tries=1) as client,
+            pytest.raises(mapi.ConnectionFailedError),
+        ):
+            client.session()
+        assert len(server.asked) == 1
+    with pytest.raises(mapi.SettingError, match="tries=0"):
+        mapi.Client(server.url, token=TOKEN, tries=0)

@@ -67,8 +67,8 @@ def public(text: str) -> dict[str, Any]:
 def test_every_public_name_is_there_and_others_are_not() -> None:
     for name in mapi.__all__:
         assert getattr(mapi, name) is not None
-    with pytest.raises(AttributeError, match="Cleint"):
-        mapi.Cleint  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="Clientele"):
+        mapi.Clientele  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_the_import_alone_loads_nothing_of_the_client() -> None:

@@ -13,6 +13,7 @@ from mapi.sdk.asynchronous.transport import AsyncTransport
 from mapi.sdk.asynchronous.views import AsyncViews
 from mapi.sdk.calls import Call
 from mapi.sdk.deadlines import TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX
+from mapi.sdk.repeating import TRIES_MAX
 from mapi.sdk.server import find_server
 from mapi.wire.sessions import SessionFacts
 
@@ -37,6 +38,7 @@ class AsyncClient:
         token: of the server.
         project: where to work; by default the token's own.
         timeout_seconds: of one call, all tries and pauses included.
+        tries: of one call, 1 to 8; 1 tries nothing again.
 
     Attributes:
         runs: make, find, write, read and compare runs.
@@ -57,14 +59,19 @@ class AsyncClient:
         token: str | None = None,
         project: str | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
+        tries: int = TRIES_MAX,
     ) -> None:
         if not 0 < timeout_seconds <= TIMEOUT_SECONDS_MAX:
             raise SettingError(
                 f"timeout_seconds={timeout_seconds!r}: above 0, and at most "
                 f"{TIMEOUT_SECONDS_MAX:g}."
             )
+        if not 1 <= tries <= TRIES_MAX:
+            raise SettingError(f"tries={tries!r}: 1 to {TRIES_MAX}.")
         server = find_server(url=url, token=token, project=project)
-        self._transport = AsyncTransport(server, timeout_seconds=timeout_seconds, agent=agent())
+        self._transport = AsyncTransport(
+            server, timeout_seconds=timeout_seconds, agent=agent(), tries=tries
+        )
         self.runs = AsyncRuns(self._transport, server.project)
         self.experiments = AsyncExperiments(self._transport, server.project)
         self.views = AsyncViews(self._transport, server.project)

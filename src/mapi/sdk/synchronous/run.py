@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mapi.errors import MapiError
+from mapi.errors import MapiError, StateError
 from mapi.sdk.ending import ending_of
 from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, QuotaExceededError
 from mapi.sdk.pacing import Lock, Upkeep
@@ -57,6 +58,7 @@ class Run:
         self._sending = Lock()
         self._upkeep = Upkeep(self._keep_up, every_seconds=FLUSH_SECONDS)
         self._last_beat = time.monotonic()
+        self._process = os.getpid()
         self._is_cancelled = False
         self._is_finished = False
         self._refused = 0
@@ -103,11 +105,19 @@ class Run:
 
         Raises:
             InvalidError: a key, a label, a value, the step or the time breaks its rule.
+            StateError: the run has been finished here, or belongs to the process before a fork:
+                nobody would send the point. `Runs.log_metrics` writes to any run.
         """
+        self._check_open()
         self._buffer.add(metrics, step=step, labels=labels, time=time)
         self._upkeep.start()
         if len(self._buffer) >= BATCH_POINTS:
             self._upkeep.wake()
+
+    def _check_open(self) -> None:
+        if self._is_finished or self._process != os.getpid():
+            why = "is finished" if self._is_finished else "was made by another process"
+            raise StateError(f"{self.id} {why}: write to it with api.runs.log_metrics.")
 
     def flush(self) -> None:
         """Send what waits.
@@ -228,6 +238,8 @@ class Run:
         trace: TracebackType | None,
     ) -> None:
         del kind, trace
+        if self._process != os.getpid():
+            return  # the end of a child is not the run's
         status, reason = ending_of(error)
         try:
             self.finish(status, reason=reason)

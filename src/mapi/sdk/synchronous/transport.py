@@ -31,7 +31,7 @@ from mapi.sdk.errors import (
     error_of_answer,
 )
 from mapi.sdk.pacing import resolve, sleep
-from mapi.sdk.repeating import pause_before_repetition
+from mapi.sdk.repeating import TRIES_MAX, pause_before_repetition
 from mapi.sdk.server import Server
 
 if TYPE_CHECKING:
@@ -58,11 +58,15 @@ class Transport:
         server: where it is, and the token.
         timeout_seconds: of one call, all tries and pauses included.
         agent: how the client names itself.
+        tries: of one call, at most.
     """
 
-    def __init__(self, server: Server, *, timeout_seconds: float, agent: str) -> None:
+    def __init__(
+        self, server: Server, *, timeout_seconds: float, agent: str, tries: int = TRIES_MAX
+    ) -> None:
         self.server = server
         self.timeout_seconds = timeout_seconds
+        self.tries = tries
         self._prefix = urlsplit(server.url).path
         self._headers = {
             "User-Agent": agent,
@@ -115,7 +119,7 @@ class Transport:
                 pause = pause_before_repetition(
                     error, call, tries=tries, remaining_seconds=deadline.remaining()
                 )
-                if pause is None:
+                if pause is None or tries >= self.tries:
                     raise
             sleep(pause)
 
@@ -155,7 +159,7 @@ class Transport:
                     error, call, tries=tries, remaining_seconds=self.timeout_seconds
                 )
                 # What was passed on cannot be taken back.
-                if pause is None or size:
+                if pause is None or size or tries >= self.tries:
                     raise
             sleep(pause)
 
@@ -225,6 +229,11 @@ class Transport:
         except httpcore.UnsupportedProtocol as error:
             raise ServerUnreachableError(f"{where}: {error}") from None
         except (httpcore.ConnectError, httpcore.ProxyError) as error:
+            if isinstance(error.__cause__ or error.__context__, ssl.SSLError):
+                # It will be the same in a moment: nothing to try again.
+                raise AnswerUnreadableError(
+                    f"{self.server.url} does not prove who it is ({_said(error)})."
+                ) from None
             raise ServerUnreachableError(
                 f"{self.server.url} cannot be reached ({_said(error)}): does the server run?"
             ) from None
