@@ -106,14 +106,7 @@ def made() -> dict[Path, str]:
     for source in sorted(SOURCE.glob("*.py")):
         text = source.read_text(encoding="utf-8")
         target = TARGET / source.name
-        if source.name == "__init__.py":
-            text = (
-                '"""The client for programs with threads, or with neither: made of '
-                '`mapi.sdk.asynchronous`, not edited."""\n'
-            )
-        else:
-            text = synchronous(text)
-        found[target] = tidied(target, text)
+        found[target] = tidied(target, synchronous(text))
     return found
 
 

@@ -367,7 +367,7 @@ class _Stream(httpcore.AsyncNetworkStream):
         left = _left(timeout, httpcore.ConnectTimeout)
         return _Stream(await self._inner.start_tls(ssl_context, server_hostname, left))
 
-    def get_extra_info(self, info: str) -> Any:
+    def get_extra_info(self, info: str) -> Any:  # lint-ok: names: as the library calls it
         return self._inner.get_extra_info(info)
 
 
