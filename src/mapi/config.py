@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,15 @@ from mapi.errors import SettingError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["OidcSettings", "Settings", "profile_path", "settings_from"]
+__all__ = [
+    "ClientPlaces",
+    "OidcSettings",
+    "Settings",
+    "client_places",
+    "profile_path",
+    "proxy_for",
+    "settings_from",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,52 @@ class Settings:
     """``MAPI_MEDIA_RETENTION_DAYS``: unset keeps media for ever."""
     heartbeat_timeout_seconds: float = 60.0
     """``MAPI_HEARTBEAT_TIMEOUT``: silence after which a running run is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPlaces:
+    """What the environment tells a client, and the files that may tell the rest."""
+
+    url: str | None
+    """``MAPI_URL``."""
+    token: str | None
+    """``MAPI_TOKEN``."""
+    project: str | None
+    """``MAPI_PROJECT``."""
+    profile: Path
+    """What `mapi login` writes."""
+    local: Path
+    """What a server of this machine keeps while it runs."""
+
+    def __repr__(self) -> str:
+        return f"<ClientPlaces {self.url}>"
+
+
+def client_places(environment: Mapping[str, str] | None = None) -> ClientPlaces:
+    """Return where a client looks for its server.
+
+    Args:
+        environment: variables by name; by default those of the process.
+    """
+    variables = _Variables(os.environ if environment is None else environment)
+    home = Path(variables.text("MAPI_HOME") or _default_home(variables)).expanduser()
+    return ClientPlaces(
+        url=variables.text("MAPI_URL"),
+        token=variables.text("MAPI_TOKEN"),
+        project=variables.text("MAPI_PROJECT"),
+        profile=profile_path(environment),
+        local=home / "local.json",
+    )
+
+
+def proxy_for(url: str) -> str | None:
+    """Return the proxy that ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY`` name for an address."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in {"localhost", "127.0.0.1", "::1"} or urllib.request.proxy_bypass(host):
+        return None
+    found = urllib.request.getproxies().get(parts.scheme)
+    return found or None
 
 
 def settings_from(environment: Mapping[str, str] | None = None) -> Settings:

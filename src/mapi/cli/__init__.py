@@ -1,8 +1,10 @@
 """The command ``mapi``: parse, call a room, print.
 
 One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
-are `serve`, `migrate`, `doctor`, `backup`, `restore`, `admin` and `login`; `settings` are the
-options that they share, `failure` makes one line of an error.
+are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`,
+`runs` (with `run_writing`), `experiments`, `views` and `completion` for who uses one. `settings` are
+the options that the first share; the others ask by `asking`, print by `printing` and complete words
+by `candidates`. `failure` makes one line of an error.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from mapi.cli.failure import one_line_errors
 
@@ -28,6 +31,10 @@ COMMANDS: Final = {
     "restore": "Read a backup into an empty place.",
     "admin": "Manage tenants, tokens, members and limits.",
     "login": "Keep the address and the token of a server for other commands.",
+    "runs": "Find, read, write and compare runs.",
+    "experiments": "Gather runs in experiments.",
+    "views": "Keep searches under a name.",
+    "completion": "Print the lines that turn on tab completion.",
 }
 
 
@@ -55,6 +62,16 @@ class _LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"mapi.cli.{cmd_name}").command
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer commands; click would load the module of each to see whether it is hidden."""
+        if incomplete[:1] == "-":
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Commands"):
@@ -73,6 +90,7 @@ def _group() -> None:
     mapi serve                        on this machine, with nothing else to set up
     mapi doctor                       what is wrong, and how to mend it
     mapi admin token create NAME      a token for a program
+    mapi runs ls --filter "status = failed AND created >= -7d"
     """  # noqa: D301 - click reads the control character
 
 

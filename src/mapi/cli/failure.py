@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
+from mapi.cli.asking import PointedError
 from mapi.errors import MapiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["one_line_errors"]
 
@@ -40,6 +41,8 @@ def one_line_errors() -> Iterator[None]:
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "mapi"
         _end(f"{error.format_message()} ({command} --help shows how)", _MISUSED)
+    except PointedError as error:
+        _end(error.format_message(), _MISUSED, below=error.below)
     except click.ClickException as error:
         _end(error.format_message(), _FAILED)
     except (click.Abort, KeyboardInterrupt):
@@ -55,7 +58,7 @@ def one_line_errors() -> Iterator[None]:
         _end(where + (error.strerror or str(error)), _FAILED)
 
 
-def _end(message: str, code: int) -> NoReturn:
+def _end(message: str, code: int, *, below: Sequence[str] = ()) -> NoReturn:
     line = "".join(one if one.isprintable() else "?" for one in " ".join(message.split()))
-    print(f"Error: {line}", file=sys.stderr)
+    print("\n".join([f"Error: {line}", *below]), file=sys.stderr)
     raise SystemExit(code) from None

@@ -112,7 +112,7 @@ class LogLineFacts(Answer, kw_only=True):
     time: Annotated[datetime, Meta(description="When it was logged.")]
     level: Annotated[LogLevel, Meta(description="How much it matters.")]
     message: Annotated[str, Meta(description="Plain text.")]
-    fields: Annotated[Raw | None, Meta(description="What goes with it, as JSON.")]
+    fields: Annotated[Any, Meta(description="What goes with it, as JSON.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
     stream: Annotated[str, Meta(description="The stream that wrote.")]
     rank: Annotated[int, Meta(description="The rank that wrote.")] = 0
@@ -163,7 +163,7 @@ class SpanFacts(Answer, kw_only=True):
     depth: Annotated[int, Meta(description="How many it lies in.")]
     track: Annotated[int, Meta(description="The thread or task it ran in.")]
     step: Annotated[int | None, Meta(description="The open step.")]
-    fields: Annotated[Raw | None, Meta(description="Its attributes, as JSON.")]
+    fields: Annotated[Any, Meta(description="Its attributes, as JSON.")]
 
 
 class SpanPage(Answer, kw_only=True):
