@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,10 @@ from tooling.tests import run_tests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+
+#: Folders above that of a run's images and tables, below the root of all runs.
+MEDIA_DEPTH = 2
 
 
 def written_since(started: float, folder: Path) -> list[Path]:
@@ -59,10 +64,13 @@ def command_demo(_options: argparse.Namespace, _rest: list[str]) -> int:
 
 def show_written(written: Sequence[Path]) -> None:
     """Print what a demo wrote, a line for each folder, and how to look at it."""
-    media = [path for path in written if "media" in path.parts]
     folders: dict[Path, list[Path]] = {}
+    media: Counter[Path] = Counter()
     for path in written:
-        if "media" not in path.parts:
+        below = path.relative_to(ROOT / "runs").parts  # PROJECT, NAME, media, ...
+        if len(below) > MEDIA_DEPTH and below[MEDIA_DEPTH] == "media":
+            media[ROOT.joinpath("runs", *below[:MEDIA_DEPTH])] += 1
+        else:
             folders.setdefault(path.parent, []).append(path)
     print("\nWritten:")
     for folder, paths in folders.items():
@@ -71,9 +79,10 @@ def show_written(written: Sequence[Path]) -> None:
                 print(f"  {path.relative_to(ROOT)}  ({path.stat().st_size:,} bytes)")
         else:
             size_bytes = sum(path.stat().st_size for path in paths)
-            print(f"  {folder.relative_to(ROOT)}/  ({len(paths)} files, {size_bytes:,} bytes)")
-    if media:
-        print(f"  {len(media)} images and tables under media/")
+            more = f"; {media[folder]} images and tables in media/" if media[folder] else ""
+            print(
+                f"  {folder.relative_to(ROOT)}/  ({len(paths)} files, {size_bytes:,} bytes{more})"
+            )
     print("\nNow look at them:")
     for line in ways_to_look(folders):
         print(f"  {line}")
@@ -90,7 +99,7 @@ def ways_to_look(folders: dict[Path, list[Path]]) -> Iterator[str]:
             yield f"{et} history {folder.relative_to(ROOT)}{option}"
     for path in folders.get(ROOT / "runs", []):
         if path.suffix == ".png":
-            yield f"open {path.relative_to(ROOT)}"
+            yield f"open {path.relative_to(ROOT)} in an image viewer"
         elif path.name.endswith("trace.json"):
             yield f"open {path.relative_to(ROOT)} in a trace viewer (Perfetto, chrome://tracing)"
 

@@ -70,6 +70,7 @@ def main() -> None:
         train(arguments.dir, crash=arguments.phase == "crash")
         return
 
+    Path(arguments.dir).mkdir(parents=True, exist_ok=True)
     for phase, expected in (("crash", 1), ("resume", 0)):
         command = [sys.executable, __file__, "--dir", arguments.dir, "--phase", phase]
         code = subprocess.run(command, check=False).returncode
@@ -84,4 +85,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (et.errors.TrackerError, OSError) as error:
+        sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -8,6 +8,7 @@ own: it looks at the newest evaluations and compares them with the best before.
 
 import argparse
 import random
+import sys
 
 import expr_tracker as et
 
@@ -29,6 +30,9 @@ def main() -> None:
     parser.add_argument("--patience", type=int, default=5, help="evaluations without gain")
     parser.add_argument("--seed", type=int, default=0, help="of the data (default: 0)")
     arguments = parser.parse_args()
+    for name in ("steps", "patience"):
+        if vars(arguments)[name] < 1:
+            parser.error(f"--{name} {vars(arguments)[name]}: expected a number from 1")
 
     random.seed(arguments.seed)
     points = [(x / 50, 3 * x / 50 + 1 + random.gauss(0, 0.1)) for x in range(100)]
@@ -57,4 +61,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (et.errors.TrackerError, OSError) as error:
+        sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

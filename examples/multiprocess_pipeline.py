@@ -44,6 +44,12 @@ WAITING_SHARE = 0.10
 CLOCK_TOLERANCE_US = 50.0
 #: How often the progress line is drawn, in seconds.
 PROGRESS_SECONDS = 0.1
+#: What every matplotlib can draw, whatever else is installed.
+PICTURES = (".png", ".pdf", ".svg")
+
+
+class RefusedError(Exception):
+    """The tracker or the system would not do what the command line asks for."""
 
 
 @dataclass
@@ -59,6 +65,8 @@ class Pipeline:
     """All processes leave it together."""
     trained: Any
     """Batches trained in all."""
+    refusals: Any
+    """Why a process could not begin; the first reason is enough."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,22 @@ def train(worker: int, pipeline: Pipeline, work: Work) -> None:
                 pipeline.trained.value += 1
 
 
+def run_worker(target: Any, worker: int, *, pipeline: Pipeline, work: Work) -> None:
+    """Run one side; what the tracker refuses goes to the parent, who says it once for all."""
+    try:
+        target(worker, pipeline, work)
+    except (et.errors.TrackerError, OSError) as error:
+        pipeline.refusals.put(reason(error))
+        sys.exit(2)
+
+
+def reason(error: Exception) -> str:
+    """Return an error as one line; of the system's without its number."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
 def make_pipeline(context: BaseContext, staleness: int) -> Pipeline:
     """Return the shared state of one run."""
     return Pipeline(
@@ -132,6 +156,7 @@ def make_pipeline(context: BaseContext, staleness: int) -> Pipeline:
         taken=[context.Value("q", 0) for _ in range(PRODUCERS)],
         start_line=context.Barrier(PRODUCERS + TRAINERS),
         trained=context.Value("q", 0),
+        refusals=context.SimpleQueue(),
     )
 
 
@@ -143,9 +168,11 @@ class Crew:
         self._progress = Progress(PRODUCERS * work.batches)
 
         def process(target: Any, name: str, worker: int) -> BaseProcess:
-            arguments = (worker, pipeline, work)
             made: BaseProcess = context.Process(  # type: ignore[attr-defined]
-                target=target, name=f"{name}-{worker}", args=arguments
+                target=run_worker,
+                name=f"{name}-{worker}",
+                args=(target, worker),
+                kwargs={"pipeline": pipeline, "work": work},
             )
             return made
 
@@ -158,10 +185,10 @@ class Crew:
 
         Raises:
             RuntimeError: one died; its traceback is on standard error.
+            RefusedError: one could not begin.
         """
         try:
-            for process in self._everyone:
-                process.start()
+            self._start()
             self._wait(self._producers)
             for _ in self._trainers:
                 self._pipeline.queue.put(None)
@@ -175,6 +202,16 @@ class Crew:
                 if process.pid is not None:
                     process.join()
 
+    def _start(self) -> None:
+        # Ctrl-C reaches every process of the terminal. They inherit the block, so that it ends the
+        # parent alone, who ends them in order; what came meanwhile comes with the unblocking.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            for process in self._everyone:
+                process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
     def _wait(self, awaited: list[BaseProcess]) -> None:
         while any(process.exitcode is None for process in awaited):
             running = [process.sentinel for process in self._everyone if process.exitcode is None]
@@ -182,6 +219,8 @@ class Crew:
             self._progress.show(self._pipeline.trained.value)
             for process in self._everyone:
                 if process.exitcode:
+                    if not self._pipeline.refusals.empty():
+                        raise RefusedError(self._pipeline.refusals.get())
                     raise RuntimeError(f"{process.name} died: {_cause(process.exitcode)}.")
 
 
@@ -231,15 +270,28 @@ PRODUCING = Side("producers", "produce", "enqueue", "backpressure")
 TRAINING = Side("trainers", "step", "wait_for_batch", "starvation")
 
 
-def report(side: Side, times: StreamTime) -> None:
+def held_up_seconds(side: Side, spans: list[dict[str, Any]]) -> float:
+    """Return how long a side waited for the other while both were at work.
+
+    The first wait of a process is that for the pipeline to fill, and one that brings no batch is that
+    for the others to end: neither says that the other side is too slow.
+    """
+    waits: dict[str, list[float]] = {}
+    for span in sorted(spans, key=lambda span: span["ts"]):
+        if span["name"] == f"{side.root}/{side.waiting}" and "producer" in span["args"]:
+            waits.setdefault(span["cat"], []).append(span["dur"] / 1e6)
+    return sum(sum(seconds[1:]) for seconds in waits.values())
+
+
+def report(side: Side, times: StreamTime, spans: list[dict[str, Any]]) -> None:
     """Print where one side's time went, biggest first."""
     seconds = sum(path.seconds for path in times.paths if path.path == side.root)
+    is_held_up = held_up_seconds(side, spans) >= WAITING_SHARE * seconds
     print(f"  {side.label}  {seconds:.2f}s in {side.root}")
     for path in times.paths:
         parent, _, name = path.path.rpartition("/")
         if parent == side.root:
-            is_held_up = name == side.waiting and path.share >= WAITING_SHARE
-            mark = f"  <- {side.mark}" if is_held_up else ""
+            mark = f"  <- {side.mark}" if is_held_up and name == side.waiting else ""
             print(f"    {name:<15} {path.seconds:5.2f}s {path.share:6.1%}{mark}")
     print()
 
@@ -282,6 +334,7 @@ def plot(spans: list[dict[str, Any]], depths: list[Depth], output: Path) -> None
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     lanes = sorted({span["cat"] for span in spans}, reverse=True)
     names = [
@@ -308,6 +361,7 @@ def plot(spans: list[dict[str, Any]], depths: list[Depth], output: Path) -> None
         times.append(change.moment_us / 1e6)
         totals.append(sum(depth))
     queue.step(times, totals, where="post")
+    queue.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     queue.set_ylabel("batches queued")
     queue.set_xlabel("seconds")
     figure.savefig(output)
@@ -315,13 +369,19 @@ def plot(spans: list[dict[str, Any]], depths: list[Depth], output: Path) -> None
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the pipeline and say where the time went; 1 if the bound was broken or a process died."""
+    """Run the pipeline and say where the time went.
+
+    Returns:
+        0; 1 if the bound was broken, a process died or a file could not be written; 2 if the command
+        line asks for what cannot be; 130 if it was interrupted.
+    """
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.plot and importlib.util.find_spec("matplotlib") is None:
-        parser.error("--plot needs matplotlib: pip install matplotlib")
     name = options.name or time.strftime(f"pipeline-%Y%m%d-%H%M%S-{os.getpid()}")
     directory = Path(options.dir) / PROJECT / name
+    trace = options.trace or directory / "trace.json"
+    if options.plot and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib: pip install matplotlib")
     work = Work(
         directory=options.dir,
         name=name,
@@ -333,29 +393,46 @@ def main(arguments: list[str] | None = None) -> int:
     context: BaseContext = multiprocessing.get_context(options.start_method)
     began = time.time()
     try:
+        for output in filter(None, (options.trace, options.plot)):
+            _check_output(output, Path(options.dir))
         Crew(context, make_pipeline(context, work.staleness), work).run()
-    except RuntimeError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        # A run of that name may have been here before: only this one's spans.
+        return show(directory, work, since=(began, None), trace=trace, picture=options.plot)
+    except RefusedError as error:
+        parser.error(str(error))
+    except (RuntimeError, et.errors.TrackerError, OSError) as error:
+        print(f"Error: {reason(error)}", file=sys.stderr)
         return 1
-    # A run of that name may have been here before: only this one's spans.
-    since = (began, None)
-    print(f"\n{directory}\n")
-    sides = {side.label: side for side in summarize(directory, time_range=since, group=True)}
-    report(PRODUCING, sides["produce"])
-    report(TRAINING, sides["train"])
+    except KeyboardInterrupt:
+        print(f"Interrupted. What was logged is in {directory}", file=sys.stderr)
+        return 130
 
-    output = Path(options.trace) if options.trace else directory / "trace.json"
-    count = write_trace(directory, output, time_range=since, metrics=["ahead", "loss"])
-    print(f"  {count} spans in {output}: open it in https://ui.perfetto.dev")
+
+def show(
+    directory: Path,
+    work: Work,
+    *,
+    since: tuple[float, None],
+    trace: Path,
+    picture: Path | None,
+) -> int:
+    """Print where the time went, write the timeline and the picture, and check the bound."""
     spans = [
         event
         for event in build_trace(directory, time_range=since)["traceEvents"]
         if event["ph"] == "X"
     ]
+    print(f"\n{directory}\n")
+    sides = {side.label: side for side in summarize(directory, time_range=since, group=True)}
+    report(PRODUCING, sides["produce"], spans)
+    report(TRAINING, sides["train"], spans)
+
+    count = write_trace(directory, trace, time_range=since, metrics=["ahead", "loss"])
+    print(f"  {count} spans in {trace}: open it in https://ui.perfetto.dev")
     depths = depths_from(spans)
-    if options.plot:
-        plot(spans, depths, Path(options.plot))
-        print(f"  picture in {options.plot}")
+    if picture is not None:
+        plot(spans, depths, picture)
+        print(f"  picture in {picture}")
     return _check_bound(spans, depths, work)
 
 
@@ -394,10 +471,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dir", default="runs", help="root of the runs (default: %(default)s)")
     parser.add_argument("--name", help="the run's name; made from the time by default")
     parser.add_argument(
-        "--trace", metavar="FILE", help="where the timeline goes (default: trace.json in the run)"
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="where the timeline goes (default: trace.json in the run)",
     )
     parser.add_argument(
-        "--plot", metavar="FILE", help="a picture of the timeline, with matplotlib"
+        "--plot",
+        type=_picture,
+        metavar="FILE",
+        help="a picture of the timeline, with matplotlib",
     )
     parser.add_argument(
         "--start-method",
@@ -419,6 +502,27 @@ def _count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no count from 1")
     return number
+
+
+def _check_output(path: Path, root: Path) -> None:
+    """Refuse a file that could not be written, before the work and not after it.
+
+    Raises:
+        RefusedError: it could not. The folder of all runs is made by the first of them.
+    """
+    if not path.parent.is_dir() and path.parent != root:
+        raise RefusedError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise RefusedError(f"{path} is a folder; name a file in it")
+    place = path if path.exists() else path.parent
+    if place.exists() and not os.access(place, os.W_OK):
+        raise RefusedError(f"{path} may not be written")
+
+
+def _picture(text: str) -> Path:
+    if Path(text).suffix.lower() not in PICTURES:
+        raise argparse.ArgumentTypeError(f"{text}: a picture ends with {', '.join(PICTURES)}")
+    return Path(text)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ python examples/quickstart.py
 
 import argparse
 import math
+import sys
 
 import expr_tracker as et
 
@@ -15,6 +16,8 @@ def main() -> None:
     parser.add_argument("--dir", default="runs", help="the root of all runs (default: runs)")
     parser.add_argument("--steps", type=int, default=200, help="rows to log (default: 200)")
     arguments = parser.parse_args()
+    if arguments.steps < 1:
+        parser.error(f"--steps {arguments.steps}: expected a number from 1")
 
     run = et.init(
         project="quickstart", name="curve", dir=arguments.dir, config={"steps": arguments.steps}
@@ -33,4 +36,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (et.errors.TrackerError, OSError) as error:
+        sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

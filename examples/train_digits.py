@@ -12,6 +12,7 @@ import argparse
 import importlib.util
 import multiprocessing
 import queue
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,15 @@ def make_batches(batches: Any, count: int, arguments: argparse.Namespace) -> Non
                 with et.span("enqueue"):
                     batches.put((batch.reshape(BATCH, -1), labels[chosen]))
             et.log({"data/ink": batch.mean(), "data/images": BATCH})
+
+
+def start(worker: Any) -> None:
+    """Start the data worker with Ctrl-C blocked: it reaches the training, which ends the worker."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        worker.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def train(batches: Any, worker: Any, arguments: argparse.Namespace) -> None:
@@ -118,7 +128,7 @@ def show_progress(done: int, steps: int, accuracy: float) -> None:
     print(f"[{bar:<{width}}] {done}/{steps} accuracy {accuracy:.3f}", end=end, file=sys.stderr)
 
 
-def draw(run: Path, picture: Path) -> None:
+def draw(run: Path, output: Path) -> None:
     """Draw the curves from the run's own files."""
     import matplotlib as mpl
 
@@ -151,9 +161,22 @@ def draw(run: Path, picture: Path) -> None:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=120)
+    figure.savefig(output, dpi=120)
     plt.close(figure)
+
+
+def count(text: str) -> int:
+    """Return a number from 1."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count from 1")
+    return int(text)
+
+
+def picture(text: str) -> Path:
+    """Return the path of a picture of a kind that every matplotlib draws."""
+    if Path(text).suffix.lower() not in {".png", ".pdf", ".svg"}:
+        raise argparse.ArgumentTypeError(f"{text}: a picture ends with .png, .pdf or .svg")
+    return Path(text)
 
 
 def main() -> None:
@@ -161,19 +184,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dir", default="runs", help="the root of all runs (default: runs)")
     parser.add_argument("--name", default="mlp", help="the run's name (default: mlp)")
-    parser.add_argument("--steps", type=int, default=400, help="training steps (default: 400)")
-    parser.add_argument("--eval-every", type=int, default=20, help="steps between evaluations")
-    parser.add_argument("--plot", type=Path, help="draw the curves into this picture")
+    parser.add_argument("--steps", type=count, default=400, help="training steps (default: 400)")
+    parser.add_argument("--eval-every", type=count, default=20, help="steps between evaluations")
+    parser.add_argument("--plot", type=picture, help="draw the curves into this picture")
     arguments = parser.parse_args()
     if arguments.plot is not None and importlib.util.find_spec("matplotlib") is None:
         parser.error("--plot needs matplotlib: pip install matplotlib")
 
+    if arguments.plot is not None:
+        arguments.plot.parent.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
     batches: Any = context.Queue(maxsize=8)
     worker = context.Process(
-        target=make_batches, args=(batches, arguments.steps, arguments), name="data"
+        target=make_batches,
+        args=(batches, arguments.steps, arguments),
+        name="data",
+        # A training that fails must not wait for a worker that waits for the training.
+        daemon=True,
     )
-    worker.start()
     with et.init(
         project="digits",
         name=arguments.name,
@@ -182,6 +210,7 @@ def main() -> None:
         resume_step=0,
         config={**vars(arguments), "plot": None, "model": "MLP 64-48-10", "batch": BATCH},
     ) as run:
+        start(worker)
         train(batches, worker, arguments)
     worker.join(timeout=30)
     if worker.exitcode != 0:
@@ -197,4 +226,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (et.errors.TrackerError, OSError) as error:
+        sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

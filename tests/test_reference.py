@@ -23,6 +23,7 @@ PUBLIC = [
     "expr_tracker.media",
     "expr_tracker.options",
     "expr_tracker.plugins",
+    "expr_tracker.rescue",
     "expr_tracker.testing",
     "expr_tracker.trace",
 ]

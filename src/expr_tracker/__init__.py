@@ -16,11 +16,13 @@ Nothing here needs a server. Rows are plain JSON lines that belong to you; see
 `expr_tracker.store.lines` for the format. Importing the package loads only what every program uses:
 the rest comes with the first call that needs it.
 
-The rooms, in the order in which a value walks through them: `current` is this process's run; `run`
-opens a directory and wires the rest; `record` makes rows of values, `store` writes and reads files;
-`history` makes answers of rows. Beside them `spans` (with `plugins` and `trace`), `media`, `capture`,
-`system`, `console`, `artifacts` and `summary`. Below everything `options`, `row`, `ranges` of steps and
-times, `errors`, `interruption` (whose exception it is), `clock`, `notices`, `arrays`, `surrogates` and `loading`; above it `cli`, the
+The rooms, in the order in which a value walks through them: `current` acts on this process's run, which
+`own_run` holds; `run` opens a directory and wires the rest; `record` makes rows of values, `store` writes
+and reads files; `history` makes answers of rows. Beside them `spans` (with `plugins` and `trace`),
+`media`, `capture`, `system`, `console`, `artifacts`, `summary` and `rescue`, which puts back what a full
+disk kept out. Below everything `options`, `row`, `ranges` of steps and times, `errors`, `interruption`
+(whose exception it is), `clock`, `notices`, `arrays`, `limits` of what a value may hold, `texts` of
+objects that are not ours, `surrogates` and `loading`; above it `cli`, the
 command ``et``, and `testing`.
 
 ``history`` and ``summary`` are functions here and sub-modules too, and the functions win: ``import

@@ -1,23 +1,19 @@
-"""This process's run, and the functions of the package that act on it.
+"""The functions of the package that act on this process's run, which is in `own_run`.
 
 One run is open at a time. `init` makes it, `finish` ends it, and the exit hook ends it where the
-program did not. After a fork the child has no run: the parent's is discarded, with one warning on
-first use, before any of its locks is touched.
+program did not.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
-import threading
-from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from expr_tracker.errors import NoRunError, RunActiveError
+from expr_tracker import own_run
 from expr_tracker.loading import loading
 from expr_tracker.spans import span_class
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, MutableMapping, Sequence
     from typing import SupportsIndex, Unpack
 
@@ -69,14 +65,6 @@ class _Running:
 
 
 RUNNING: Final = _Running()
-
-_run: Run | None = None
-# Re-entrant: a log handler that calls `init` within `init` gets an error, not a deadlock.
-_lock = threading.RLock()
-_is_opening = False
-_has_finished = False
-_is_discarded = False
-_dropped_in_child = 0
 
 
 def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
@@ -158,45 +146,27 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
         OptionError: an option's value breaks its rule.
         OSError: the directory cannot be written.
     """
-    global _run, _is_opening, _is_discarded, _dropped_in_child  # noqa: PLW0603 - the one process-wide name
-    with _lock:
-        if _run is not None and not _run.is_finished:
-            raise RunActiveError(
-                f"The run {_run.name!r} is open in this process. Call et.finish() before the next "
-                "et.init()."
-            )
-        if _is_opening:
-            raise RunActiveError(
-                "et.init() was called from within et.init() (by a log handler, for example): the "
-                "first call opens the run."
-            )
-        _is_opening = True
-        try:
-            with loading:
-                from expr_tracker.run.setup import open_run  # noqa: PLC0415 - only who logs pays
+    with own_run.opening():
+        with loading.gate():
+            from expr_tracker.run.setup import open_run  # noqa: PLC0415 - only who logs pays
 
-            run = open_run(
-                project,
-                name,
-                root=dir,
-                run_dir=run_dir,
-                about={"entity": entity, "notes": notes, "tags": tags},
-                config=config,
-                backends=backends,
-                backend_kwargs=backend_kwargs,
-                alerts=(alert, alert_rules),
-                resume=resume,
-                clock=clock,
-                options=kwargs
-                if print_to_screen is None
-                else {"print_to_screen": print_to_screen, **kwargs},
-                dropped_before=_dropped_in_child,
-            )
-        finally:
-            _is_opening = False
-        _run = run
-        _is_discarded = False
-        _dropped_in_child = 0
+        own_run.run = run = open_run(
+            project,
+            name,
+            root=dir,
+            run_dir=run_dir,
+            about={"entity": entity, "notes": notes, "tags": tags},
+            config=config,
+            backends=backends,
+            backend_kwargs=backend_kwargs,
+            alerts=(alert, alert_rules),
+            resume=resume,
+            clock=clock,
+            options=kwargs
+            if print_to_screen is None
+            else {"print_to_screen": print_to_screen, **kwargs},
+            dropped_before=own_run.discarded_calls(),
+        )
     return run
 
 
@@ -213,11 +183,13 @@ def log(data: Any, step: Any = None, commit: bool | None = None) -> None:  # noq
         StepError: ``step`` is no whole number of 64 bits.
         StepOrderError: ``step`` is below the newest one, under ``step_policy="strict"``.
     """
-    run = _run
-    if run is None:
-        _without_run("log")
-        return
-    run.log(data, step, commit)
+    run = own_run.run
+    if run is not None:
+        run.log(data, step, commit)
+    elif own_run.is_discarded:
+        own_run.discard("log")
+    else:
+        own_run.refuse("log")
 
 
 def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:  # noqa: FBT001 - as above
@@ -234,25 +206,21 @@ def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:  # 
     Raises:
         NoRunError: no run was ever opened in this process.
     """
-    global _run, _has_finished  # noqa: PLW0603 - the one process-wide name lives here
-    run = _run
+    run = own_run.run
     if run is None:
-        if _has_finished or _is_discarded:
+        if own_run.has_had_one():
             return
-        _no_run("finish")
+        own_run.refuse("finish")
     try:
         run.finish(exit_code, quiet)
     finally:
         if run.is_finished:
-            with _lock:
-                if _run is run:
-                    _run = None
-                _has_finished = True
+            own_run.let_go(run)
 
 
 def get_run() -> Run | None:
     """Return the current run; ``None`` where none is open."""
-    return _open_run()
+    return own_run.if_open()
 
 
 @overload
@@ -313,7 +281,7 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         RunNotFoundError: there is no such run, stream or file.
         QueryError: a range, type or selection has no meaning.
     """
-    current = _open_run()
+    current = own_run.if_open()
     asked: Asked = {
         "metrics": metrics,
         "step_range": step_range,
@@ -323,13 +291,13 @@ def history(  # noqa: PLR0913 - the signature that programs already call
         "attempt": attempt,
     }
     if run is not None:
-        with loading:
+        with loading.gate():
             from expr_tracker.history import read_history  # noqa: PLC0415 - only who reads pays
 
         wanted = None if isinstance(stream, _Running) else stream
         return read_history(run, n, stream=wanted, rank=rank, output_type=output_type, **asked)
     if current is None:
-        _no_run("history")
+        own_run.refuse("history")
     own = current.files.key
     wanted = own.stream if isinstance(stream, _Running) else stream
     if (wanted is None or isinstance(wanted, str)) and (wanted, rank) in (
@@ -355,7 +323,7 @@ def info() -> dict[str, Any]:
     Raises:
         NoRunError: no run is open.
     """
-    return _need("info").info()
+    return own_run.need("info").info()
 
 
 def summary() -> MutableMapping[str, Any]:
@@ -364,7 +332,7 @@ def summary() -> MutableMapping[str, Any]:
     Raises:
         NoRunError: no run is open.
     """
-    return _need("summary").summary
+    return own_run.need("summary").summary
 
 
 def define_metric(name: str, **kwargs: Any) -> None:
@@ -382,7 +350,7 @@ def define_metric(name: str, **kwargs: Any) -> None:
     Raises:
         NoRunError: no run is open.
     """
-    _need("define_metric").define_metric(name, **kwargs)
+    own_run.need("define_metric").define_metric(name, **kwargs)
 
 
 def rewind(step: int) -> None:
@@ -392,7 +360,7 @@ def rewind(step: int) -> None:
         NoRunError: no run is open.
         StepError: ``step`` is no whole number of 64 bits.
     """
-    _need("rewind").rewind(step)
+    own_run.need("rewind").rewind(step)
 
 
 def log_artifact(  # noqa: PLR0917 - as above
@@ -418,7 +386,7 @@ def log_artifact(  # noqa: PLR0917 - as above
         ArtifactError: a name, alias, entry or mode breaks its rule.
         FileNotFoundError: the path does not exist.
     """
-    return _need("log_artifact").log_artifact(
+    return own_run.need("log_artifact").log_artifact(
         artifact_or_path, name, type, aliases, metadata, mode
     )
 
@@ -445,11 +413,11 @@ def use_artifact(
         ArtifactError: it is of another type, or its stored files were changed.
     """
     if where is not None:
-        with loading:
+        with loading.gate():
             from expr_tracker.artifacts import find_store  # noqa: PLC0415 - only who asks pays
 
         return find_store(where).use(artifact_or_name, type)
-    return _need("use_artifact").use_artifact(artifact_or_name, type)
+    return own_run.need("use_artifact").use_artifact(artifact_or_name, type)
 
 
 def span(
@@ -468,9 +436,11 @@ def span(
         plugins: what runs with the span and its children.
         **attributes: kept with the span.
     """
-    if _is_discarded:
-        _discard("span")
-    return (span_class.made or span_class.get())(name, attributes, print_fn, plugins, _target)
+    if own_run.is_discarded:
+        own_run.discard("span")
+    return (span_class.made or span_class.get())(
+        name, attributes, print_fn, plugins, own_run.target
+    )
 
 
 def start_span(
@@ -483,86 +453,3 @@ def start_span(
 ) -> Span:
     """Begin a span that ``.end()`` ends: for blocks that no ``with`` can hold."""
     return span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()
-
-
-def _target() -> Any:
-    run = _run
-    return None if run is None else run.spans
-
-
-def _open_run() -> Run | None:
-    """Return the current run unless it has ended: by ``with``, by its own ``finish``, ..."""
-    run = _run
-    return None if run is None or run.is_finished else run
-
-
-def _need(call: str) -> Run:
-    run = _open_run()
-    if run is None:
-        _no_run(call)
-    return run
-
-
-def _no_run(call: str) -> NoReturn:
-    if _is_discarded:
-        raise NoRunError(
-            f"et.{call}: this is a forked child, and the run of its parent is not its own. Call "
-            "et.init() here, with a stream of its own."
-        )
-    raise NoRunError(f"et.{call}: no run is open. Call et.init(project=...) first.")
-
-
-def _without_run(call: str) -> None:
-    """Take a value that has no run: an error, but in a forked child a warning and a count."""
-    if not _is_discarded:
-        _no_run(call)
-    _discard(call)
-
-
-_has_warned = False
-
-
-def _discard(call: str) -> None:
-    """Count a call that this forked child has no run for; the first one is warned about."""
-    global _has_warned, _dropped_in_child  # noqa: PLW0603 - one warning a process
-    _dropped_in_child += 1  # a run that the child opens later shows it in info()["loss"]
-    if _has_warned:
-        return
-    _has_warned = True
-    from expr_tracker.notices import logger  # noqa: PLC0415 - the rare way
-
-    logger.warning(
-        "et.%s in a forked child: the run of the parent is not this process's, so nothing is "
-        "stored. Call et.init() in the child, with a stream of its own.",
-        call,
-    )
-
-
-def _after_fork_in_child() -> None:
-    """Discard what belongs to the parent; no lock of its is touched."""
-    global _run, _lock, _is_opening, _is_discarded, _has_finished  # noqa: PLW0603 - a new process
-    global _has_warned, _dropped_in_child  # noqa: PLW0603 - as above
-    runs = sys.modules.get("expr_tracker.run.run")
-    if runs is not None:
-        runs.abandon_open_runs()
-    _is_discarded = _is_discarded or _open_run() is not None
-    _has_warned = False
-    _dropped_in_child = 0
-    _has_finished = False
-    _run = None
-    _lock = threading.RLock()
-    _is_opening = False
-
-
-def _at_exit() -> None:
-    """Close the run that the program left open."""
-    run = _run
-    if run is not None:
-        from expr_tracker.run.run import finish_at_exit  # noqa: PLC0415 - loaded: there is a run
-
-        finish_at_exit(run)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
-atexit.register(_at_exit)

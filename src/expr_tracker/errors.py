@@ -19,6 +19,7 @@ broke and what to do instead; it never carries a secret.
     ├── StepOrderError          (ValueError)        a step below its limit under ``"strict"``
     ├── QueryError              (ValueError)        a range, output type or column selection
     │   └── QuestionTypeError   (TypeError)         ... of a wrong type
+    ├── RescueError             (ValueError)        a rescue file that is none, or of another run
     ├── RunNotFoundError        (FileNotFoundError) no such run, stream or file
     ├── ArtifactNotLoggedError  (RuntimeError)      files of an artifact that is no version yet
     ├── ArtifactNotFoundError   (FileNotFoundError) no such artifact, version or alias
@@ -44,6 +45,7 @@ __all__ = [
     "OptionError",
     "QueryError",
     "QuestionTypeError",
+    "RescueError",
     "RunActiveError",
     "RunFinishedError",
     "RunNotFoundError",
@@ -105,6 +107,10 @@ class QueryError(TrackerError, ValueError):
 
 class QuestionTypeError(QueryError, TypeError):
     """A part of a question has the wrong type; callers of this API also catch TypeError."""
+
+
+class RescueError(TrackerError, ValueError):
+    """A file whose lines cannot be put into this run: no rescue file, or one of another run."""
 
 
 class RunNotFoundError(TrackerError, FileNotFoundError):

@@ -3,7 +3,10 @@
 A signal handler runs between any two instructions, so what it raises comes out of whatever the
 program was doing: a ``TimeoutError``, which is an ``OSError``, out of a write that succeeded. Taken
 for a fault of that write it would be swallowed, and a healthy disk be given up. Whoever catches an
-exception of a general type therefore asks here first, and lets a handler's pass.
+exception of a general type therefore asks here first, and lets a handler's pass; `suppress_own` does
+so where there is nothing else to do. Types that no handler has a reason to raise (``KeyError``,
+``FileNotFoundError``, ``UnicodeError``) are caught without asking, and so is everything in code that
+only threads of our own and the command line run.
 """
 
 from __future__ import annotations
@@ -12,9 +15,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import FrameType, TracebackType
 
-__all__ = ["is_from_signal"]
+__all__ = ["is_from_signal", "suppress_own"]
 
 #: `inspect.CO_VARARGS`: that module alone takes 10 ms to import.
 _HAS_VARARGS: Final = 0x04
@@ -45,3 +48,20 @@ def _takes_signals(frame: FrameType, *, interrupted: FrameType) -> bool:
     return any(
         second is interrupted and isinstance(first, int) for first, second in pairwise(arguments)
     )
+
+
+class suppress_own:  # noqa: N801 - used as `contextlib.suppress` is
+    """Leave out exceptions of these types, but not those of a signal handler."""
+
+    def __init__(self, *kinds: type[Exception]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        return isinstance(error, self._kinds) and not is_from_signal(error)

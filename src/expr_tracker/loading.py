@@ -3,16 +3,17 @@
 Rooms that few programs use are loaded by the first call that needs them, some of them on a thread
 of the tracker's own. CPython hands a forked child the locks of half-loaded modules as they are: held
 by a thread that the child does not have, so its own first import of such a module never returns. So
-whatever the tracker loads late it loads inside ``with loading:``, and a fork waits until nobody is
-inside.
+whatever the tracker loads late it loads inside ``with loading.gate():``, and a fork waits until nobody
+is inside.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from expr_tracker.interruption import suppress_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,28 +31,33 @@ class _Loading:
         self._lock = threading.RLock()
         self._is_guarding = False
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    def gate(self) -> threading.RLock:
+        """Return what a ``with`` block enters that loads modules.
 
-    def __exit__(self, *_exception: object) -> None:
+        The lock itself: an exception of a signal handler may fall between any two instructions of an
+        ``__enter__`` that is written in Python, and would leave the gate shut for every other thread.
+        """
         if not self._is_guarding:
-            self._is_guarding = True
-            self._guard_forks()
-        self.open()
+            with self._lock:
+                self._guard_forks()
+        return self._lock
 
     def _guard_forks(self) -> None:
         # Hooks run in reverse order. That of `logging` takes the lock that a module's getLogger
         # needs, so ours must come before it: it is registered when `logging` has been loaded.
-        if hasattr(os, "register_at_fork"):
+        import logging  # noqa: F401, PLC0415 - as above
+
+        if not self._is_guarding and hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self.shut, after_in_parent=self.open, after_in_child=self.renew
             )
+            self._is_guarding = True
 
     def shut(self) -> None:
         self._lock.acquire(timeout=_FORK_WAITS_SECONDS)
 
     def open(self) -> None:
-        with contextlib.suppress(RuntimeError):  # not shut in time, or renewed since by a fork
+        with suppress_own(RuntimeError):  # not shut in time, or renewed since by a fork
             self._lock.release()
 
     def renew(self) -> None:
@@ -82,7 +88,7 @@ class Late(Generic[Made]):
         """Return the value; the first caller makes it."""
         made = self.made
         if made is None:
-            with loading:
+            with loading.gate():
                 made = self.made  # another thread may have made it meanwhile
                 if made is None:
                     made = self.made = self._make()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict
 
 from expr_tracker.errors import OptionError, StepError, UnknownOptionError
 from expr_tracker.row import step_from
+from expr_tracker.texts import cut, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,11 +36,18 @@ StepPolicy = Literal["allow", "monotonic", "strict"]
 Durability = Literal["process", "buffered", "fsync"]
 
 _MIB = 1024 * 1024
+#: Of what is counted: beyond it, queues and slices refuse the number.
+_COUNT_MAX = 2**63 - 1
+#: Of what is waited for: thirty years. Beyond three hundred, locks and threads refuse the number.
+_SECONDS_MAX = 10**9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """How one run records, writes and reads; every field is a keyword of ``init``."""
+    """How one run records, writes and reads; every field is a keyword of ``init``.
+
+    Counts and bytes go up to 2**63 - 1, seconds up to 10**9.
+    """
 
     stream: str | None = None
     """The producer that this process is within the run; ``None`` is the default producer."""
@@ -58,7 +66,7 @@ class Options:
     """Buffered, by choice or on a slow file system: rows that are written together at the latest, by
     the call that logs the last of them; ``None`` leaves them to the thread."""
     buffer_interval: float | None = 1.0
-    """Buffered: after a gap this long (seconds) a row is written at once."""
+    """Buffered: a row that comes this long (seconds) after the one before is written at once."""
     max_buffer_seconds: float | None = 5.0
     """Buffered: the longest a row waits for the file, in seconds."""
     max_pending_records: int | None = 100_000
@@ -207,7 +215,7 @@ def make_options(values: Mapping[str, Any]) -> Options:
 def _unknown(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"Unknown option {name!r}.{hint} Options are: {', '.join(sorted(known))}."
+    return f"Unknown option {shown(name)}.{hint} Options are: {', '.join(sorted(known))}."
 
 
 def _as_tuple(plugins: object) -> tuple[Any, ...]:
@@ -220,28 +228,30 @@ def _as_tuple(plugins: object) -> tuple[Any, ...]:
 
 def _check(name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch per kind of rule
     def refuse(rule: str) -> OptionError:
-        return OptionError(f"Option {name}={value!r}: expected {rule}.")
+        return OptionError(f"Option {name}={shown(value)}: expected {rule}.")
 
-    is_int = isinstance(value, int) and not isinstance(value, bool)
+    is_int = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _COUNT_MAX
     is_number = is_int or (isinstance(value, float) and math.isfinite(value))
+    is_number = is_number and abs(value) <= _SECONDS_MAX
     if name in _CHOICES:
-        if not any(value == choice for choice in _CHOICES[name]):
+        # What is no text is not asked: an array answers for each of its elements.
+        if not isinstance(value, (str, type(None))) or value not in _CHOICES[name]:
             raise refuse("one of " + ", ".join(repr(choice) for choice in _CHOICES[name]))
     elif name in _POSITIVE_OR_NONE:
         if value is not None and not (is_int and value > 0):
-            raise refuse("a whole number above 0, or None for no limit")
+            raise refuse(f"a whole number above 0, at most {_COUNT_MAX}, or None for no limit")
     elif name in _COUNTS_OR_NONE:
         if value is not None and not (is_int and value >= 0):
-            raise refuse("a whole number from 0, or None")
+            raise refuse(f"a whole number from 0, at most {_COUNT_MAX}, or None")
     elif name == "alert_window":
         if not (is_int and value > 0):
-            raise refuse("a whole number above 0")
+            raise refuse(f"a whole number above 0, at most {_COUNT_MAX}")
     elif name in _SECONDS_OR_NONE:
         if value is not None and not (is_number and value >= 0):
-            raise refuse("seconds from 0, or None for off")
+            raise refuse(f"seconds from 0, at most {_SECONDS_MAX}, or None for off")
     elif name in _SECONDS:
         if not (is_number and value > 0):
-            raise refuse("seconds above 0")
+            raise refuse(f"seconds above 0, at most {_SECONDS_MAX}")
     elif name in _SWITCHES:
         if not _is_switch(value):
             raise refuse("True or False")
@@ -286,13 +296,35 @@ def _is_step(value: Any) -> bool:
 _RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
-def rank_from_environment() -> int:
-    """Return this process's rank: the first launcher variable that holds a number, else 0."""
+#: More processes than any job has; a name of a file holds as many digits many times over.
+_RANK_DIGITS_MAX = 9
+
+
+def rank_from_environment(warn: Callable[[str], object] | None = None) -> int:
+    """Return this process's rank: the first launcher variable that holds a number, else 0.
+
+    Args:
+        warn: called with a text for each variable that is passed over although it holds something.
+            It is no error: the launcher set it, not the program, and a job must not end for it.
+    """
+    passed_over: list[tuple[str, str]] = []
+    rank, source = 0, "no other variable says its rank"
     for variable in _RANK_VARIABLES:
         text = os.environ.get(variable, "").strip()
-        if text.isascii() and text.isdigit():
-            return int(text)
-    return 0
+        if text.isascii() and text.isdigit() and len(text) <= _RANK_DIGITS_MAX:
+            rank, source = int(text), f"{variable} says so"
+            break
+        if text:
+            passed_over.append((variable, text))
+    for variable, text in passed_over:
+        if warn is None:
+            break
+        warn(
+            f"{variable}={cut(text, 40)!r}: expected a whole number from 0, of at most "
+            f"{_RANK_DIGITS_MAX} digits. It is passed over and this process is rank {rank} "
+            f"({source}). Set it to the process's rank, or unset it."
+        )
+    return rank
 
 
 def root_from_environment() -> str | None:

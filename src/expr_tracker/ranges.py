@@ -10,7 +10,8 @@ import math
 from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, TypeVar
 
 from expr_tracker.errors import QuestionTypeError
-from expr_tracker.row import STEP_MAX, STEP_MIN
+from expr_tracker.row import STEP_MAX, STEP_MIN, index_of
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ __all__ = [
     "Steps",
     "TimeRange",
     "Times",
+    "index_of",
     "steps_from",
     "times_from",
 ]
@@ -76,7 +78,7 @@ def _pair(
     if given is None:
         return None, None
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise QuestionTypeError(f"{name}={given!r}: {rule}")
+        raise QuestionTypeError(f"{name}={shown(given)}: {rule}")
     bounds: list[_Bound | None] = []
     for value, no_limit in zip(given, (-math.inf, math.inf), strict=True):
         if value is None or (isinstance(value, float) and value == no_limit):
@@ -84,7 +86,7 @@ def _pair(
             continue
         found = bound(value)
         if found is None:
-            raise QuestionTypeError(f"{name}={given!r}: {value!r} is {kind} or None.")
+            raise QuestionTypeError(f"{name}={shown(given)}: {shown(value)} is {kind} or None.")
         bounds.append(found)
     return bounds
 
@@ -92,13 +94,7 @@ def _pair(
 def _step(value: object) -> int | None:
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
-    if isinstance(value, (bool, str)) or not hasattr(value, "__index__"):
-        return None
-    try:
-        step: int = value.__index__()
-    except TypeError:  # an array of several elements
-        return None
-    return step
+    return None if isinstance(value, (bool, str)) else index_of(value)
 
 
 def _seconds(value: object) -> float | None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -21,10 +22,18 @@ from numbers import Real
 from pathlib import Path, PurePath
 from typing import Any
 
-from expr_tracker.arrays import array_statistics, list_statistics, too_many
+from expr_tracker.arrays import ELEMENTS_MAX, array_statistics, list_statistics, too_many
 from expr_tracker.errors import StepError
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.limits import (
+    Room,
+    TooLargeError,
+    all_elements,
+    first_elements,
+    length_of,
+)
 from expr_tracker.surrogates import join_halves, storable_text
+from expr_tracker.texts import cut, reason_of, shown, text_of, type_name
 
 __all__ = [
     "INT_LIMIT",
@@ -35,6 +44,8 @@ __all__ = [
     "MediaValue",
     "Row",
     "RowEncoder",
+    "index_of",
+    "items_of",
     "key_text",
     "step_from",
     "with_nonfinite",
@@ -98,25 +109,34 @@ def step_from(value: object) -> int:
         step = value
     elif isinstance(value, float):
         if not value.is_integer():
-            raise StepError(f"step={value!r}: a step is a whole number; round it or leave it out.")
+            raise StepError(
+                f"step={shown(value)}: a step is a whole number; round it or leave it out."
+            )
         step = int(value)
-    elif hasattr(value, "__index__"):
-        try:
-            step = value.__index__()
-        except TypeError as error:  # arrays of several elements or of floats, for example
-            if is_from_signal(error):
-                raise
-            raise StepError(f"step={value!r}: a step is a whole number ({error}).") from None
+    elif (index := index_of(value)) is not None:
+        step = index
     elif isinstance(value, Real):  # numpy.float32, a Fraction
         step = _whole(value)
     else:
         raise StepError(
-            f"step={value!r} ({type(value).__name__}): a step is a whole number; "
+            f"step={shown(value)} ({type_name(value)}): a step is a whole number; "
             f"pass an int, or leave it out to take the next one."
         )
     if not STEP_MIN <= step <= STEP_MAX:
-        raise StepError(f"step={step}: a step lies between -2**63 and 2**63 - 1.")
+        raise StepError(f"step={shown(step)}: a step lies between -2**63 and 2**63 - 1.")
     return step
+
+
+def index_of(value: object) -> int | None:
+    """Return the int that an object is by its own ``__index__``, or ``None``."""
+    try:
+        # As an exact int: a truth value is one by itself.
+        return int.__int__(operator.index(value))  # type: ignore[arg-type]
+    # No number, an array of several elements, or the object's own fault.
+    except Exception as error:
+        if is_from_signal(error):
+            raise
+        return None
 
 
 def _whole(value: Any) -> int:
@@ -127,7 +147,9 @@ def _whole(value: Any) -> int:
             raise
         whole = None
     if whole is None or whole != value:
-        raise StepError(f"step={value!r}: a step is a whole number; round it or leave it out.")
+        raise StepError(
+            f"step={shown(value)}: a step is a whole number; round it or leave it out."
+        )
     return whole
 
 
@@ -135,12 +157,13 @@ def key_text(key: object) -> str:
     """Return a metric name for any mapping key: text as it is, anything else as ``str``.
 
     Of a text that is more than one, a member of a ``str`` enumeration for example, its text: a dict
-    finds it under that, whatever ``str`` makes of it, and so does the row of another call.
+    finds it under that, whatever ``str`` makes of it, and so does the row of another call. A key
+    without a text, because its ``str`` raises, is named by its type.
     """
     if type(key) is str:
         return key
     # The text of a subclass of str is taken from it, whatever its methods say.
-    return str.__str__(key if isinstance(key, str) else str(key))
+    return str.__str__(key) if issubclass(type(key), str) else text_of(str, key)
 
 
 class RowEncoder:
@@ -151,6 +174,8 @@ class RowEncoder:
         media_directory: where `MediaValue` contents go; ``None`` refuses them (they become text).
         drop: called likewise when a value is not stored, for another key has the text of its own;
             by default ``warn`` is.
+        bytes_max: the longest line that the values may become a part of; ``None`` is any length. What
+            is sure to be longer is given up before all of it has been looked at.
     """
 
     def __init__(
@@ -159,21 +184,29 @@ class RowEncoder:
         media_directory: Path | None = None,
         *,
         drop: Callable[[str, str], None] | None = None,
+        bytes_max: int | None = None,
     ) -> None:
+        self.bytes_max = bytes_max
         self._warn = warn
         self._drop = warn if drop is None else drop
         self._media_directory = media_directory
 
     def row(self, data: object) -> Row:  # noqa: C901 - one loop, the frequent types first
-        """Return the metrics of one ``log`` call, in the order they were given."""
+        """Return the metrics of one ``log`` call, in the order they were given.
+
+        Raises:
+            TooLargeError: no line of ``bytes_max`` has room for them.
+        """
         if data is None:
             return {}
+        room = Room(self.bytes_max)
         if not issubclass(type(data), dict):  # isinstance would ask the object
-            encoded = self.value("value", data)
+            encoded = self._value("value", data, room)
             is_row = type(encoded) is dict and _has_members(data)
             return encoded if is_row else {"value": encoded}
+        room.take_members(data)  # type: ignore[arg-type]
         row: Row = {}
-        for key, value in _pairs(data):
+        for key, value in items_of(data):  # type: ignore[arg-type]
             name = self._name(key)
             if name in row:
                 self._drop(name, f"the text of two keys: {_LAST_STAYS}")
@@ -189,75 +222,94 @@ class RowEncoder:
                 except Exception as error:  # as in `value`
                     if is_from_signal(error):
                         raise
-                    row[name] = self.value(name, value)
+                    row[name] = self._value(name, value, room)
             else:
-                row[name] = self.value(name, value)
+                row[name] = self._value(name, value, room)
         return row
 
     def value(self, key: str, value: object) -> Any:
         """Return one value, plain; its ``repr`` (cut) with a warning where it has no plain form."""
         try:
-            return self._plain(key, value, 0)
+            return self._value(key, value, Room(self.bytes_max))
+        except TooLargeError as error:
+            self._warn(key, f"not stored, only its type is: {error}")
+            return f"<{type_name(value)}, too large>"  # its repr would take as long as the value
+
+    def _value(self, key: str, value: object, room: Room) -> Any:
+        try:
+            return self._plain(key, value, 0, room)
+        except TooLargeError:
+            raise
         except Exception as error:  # any object may raise anything; nothing is lost
             if is_from_signal(error):
                 raise
-            self._warn(key, f"stored as its repr: {_reason(error)}")
-            return storable_text(_shortened(_text_of(repr, value)))
+            self._warn(key, f"stored as its repr: {reason_of(error)}")
+            return storable_text(cut(text_of(repr, value), _REPR_CHARACTERS_MAX))
 
-    def _plain(self, key: str, value: object, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912
+    def _plain(  # noqa: C901, PLR0911, PLR0912, PLR0917
+        self, key: str, value: object, depth: int, room: Room
+    ) -> Any:
         # One ladder, most frequent first: a dispatch table would hide the order that matters
         # (bool before int, Enum before its mixed-in type, containers before duck typing).
         kind = type(value)
         if kind in _ATOMS:
-            if kind is str and not value.isascii():  # type: ignore[attr-defined]
-                return self._text(key, value)  # type: ignore[arg-type]
+            if kind is str:
+                room.take(len(value))  # type: ignore[arg-type]
+                if not value.isascii():  # type: ignore[attr-defined]
+                    return self._text(key, value)  # type: ignore[arg-type]
+                return value
             if kind is int and not -INT_LIMIT < value < INT_LIMIT:  # type: ignore[operator]
                 return self._too_long(key, value)  # type: ignore[arg-type]
             return value
         if depth >= _DEPTH_MAX:
             raise ValueError(f"nested deeper than {_DEPTH_MAX} levels, or cyclic")
         if isinstance(value, Enum):
-            return self._plain(key, value.value, depth + 1)
+            return self._plain(key, value.value, depth + 1, room)
         if isinstance(value, float):
             return float(value)
         if isinstance(value, int):
-            return self._plain(key, int(value), depth + 1)
+            return self._plain(key, int(value), depth + 1, room)
         if isinstance(value, str):
             return self._text(key, str.__str__(value))
         if isinstance(value, dict):
-            return self._members(key, value, depth)
+            return self._members(key, value, depth=depth, room=room)
         if isinstance(value, (list, tuple)):
-            return self._list(key, value, depth)
+            return self._list(key, value, depth=depth, room=room)
         if isinstance(value, MediaValue):
             if self._media_directory is None:
                 raise TypeError("media cannot be stored here")
             return value.reference(self._media_directory)
         if getattr(value, "ndim", None) == 0 and kind.__name__ != "datetime64":
-            return self._plain(key, value.item(), depth + 1)  # type: ignore[attr-defined]
+            return self._plain(key, value.item(), depth + 1, room)  # type: ignore[attr-defined]
         if isinstance(value, Mapping):
-            return self._members(key, value, depth)
-        if isinstance(value, (set, frozenset, deque, Iterator)):
-            return self._list(key, list(value), depth)
+            return self._members(key, value, depth=depth, room=room)
+        if isinstance(value, (set, frozenset, deque)):
+            return self._list(key, value, depth=depth, room=room)
+        if isinstance(value, Iterator):
+            return self._list(key, first_elements(value, ELEMENTS_MAX), depth=depth, room=room)
         if isinstance(value, Decimal):
             return self._decimal(key, value)
         simple = _simple(value)
         if simple is not _NO_SIMPLE_FORM:
             return self._text(key, simple) if isinstance(simple, str) else simple
-        return self._plain(key, self._opened(key, value), depth + 1)
+        return self._plain(key, self._opened(key, value), depth + 1, room)
 
-    def _members(self, key: str, mapping: Mapping[Any, Any], depth: int) -> Row:
-        pairs = list(mapping.items())
-        row = {self._name(k): self._plain(key, v, depth + 1) for k, v in pairs}
+    def _members(self, key: str, mapping: Mapping[Any, Any], *, depth: int, room: Room) -> Row:
+        room.take_members(mapping)
+        pairs = items_of(mapping)
+        row = {self._name(k): self._plain(key, v, depth + 1, room) for k, v in pairs}
         for _ in range(len(pairs) - len(row)):
             self._drop(key, f"a dict with two keys of one text: {_LAST_STAYS}")
         return row
 
-    def _list(self, key: str, values: list[Any] | tuple[Any, ...], depth: int) -> Any:
-        statistics = list_statistics(values)
+    def _list(self, key: str, values: Collection[Any], *, depth: int, room: Room) -> Any:
+        elements = all_elements(values)
+        statistics = list_statistics(elements)
         if statistics is not None:
             self._warn(key, too_many("a list", math.prod(statistics["shape"])))
             return statistics
-        return [self._plain(key, item, depth + 1) for item in values]
+        room.take_elements(len(elements))
+        return [self._plain(key, item, depth + 1, room) for item in elements]
 
     def _decimal(self, key: str, value: Decimal) -> int | float:
         number = _number_from_decimal(value)
@@ -267,7 +319,7 @@ class RowEncoder:
         return number
 
     def _name(self, key: object) -> str:
-        name = _text_of(key_text, key)
+        name = key_text(key)
         return name if name.isascii() else self._text(storable_text(name), name)
 
     def _text(self, key: str, text: str) -> str:
@@ -371,7 +423,7 @@ def _contents(value: object) -> object:
     # `dict` asks for keys() and takes their items, whether or not the value can be iterated.
     if isinstance(value, Iterable) or _has_keys(value):
         try:
-            contents = dict(value)  # type: ignore[call-overload]
+            contents = _dict_of(value)
         except (TypeError, ValueError) as error:
             if is_from_signal(error):
                 raise
@@ -380,6 +432,13 @@ def _contents(value: object) -> object:
     if contents is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
     return contents
+
+
+def _dict_of(value: Any) -> dict[Any, Any]:
+    """Return ``dict(value)``, of a value that ends."""
+    keys = value.keys() if _has_keys(value) else None
+    pairs = value if keys is None else ((key, value[key]) for key in keys)
+    return dict(first_elements(pairs, ELEMENTS_MAX))
 
 
 def _has_keys(value: object) -> bool:
@@ -395,40 +454,20 @@ def _columns(frame: Any) -> dict[Any, Any]:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _reason(error: Exception) -> str:
-    return (_text_of(str, error) or _name_of_type(error))[:200]
+def items_of(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Return the items of a mapping, as one list: another thread may add names meanwhile.
 
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _REPR_CHARACTERS_MAX else text[:_REPR_CHARACTERS_MAX] + "..."
-
-
-def _text_of(make: Callable[[Any], str], value: object) -> str:
-    """Return the text that ``make`` makes of a user's object; where it raises, the type's name."""
+    Of a dict they are always there, whatever a subclass makes of ``items``.
+    """
+    if type(mapping) is dict:
+        return list(mapping.items())
+    most = max(length_of(mapping), ELEMENTS_MAX)
     try:
-        return str.__str__(make(value))
-    except Exception as error:  # the object's own fault
-        if is_from_signal(error):
-            raise
-    return f"<unrepresentable {_name_of_type(value)}>"
-
-
-#: Of a type, whatever its metaclass makes of ``__name__``.
-_type_name = vars(type)["__name__"].__get__
-
-
-def _name_of_type(value: object) -> str:
-    return str(_type_name(type(value)))
-
-
-def _pairs(data: Any) -> list[tuple[Any, Any]]:
-    """Return the items of a dict, as one list: another thread may add names meanwhile."""
-    try:
-        return [(key, value) for key, value in list(data.items())]
+        return [(key, value) for key, value in first_elements(mapping.items(), most)]
     except Exception as error:  # the fault of a subclass; the dict below has none
-        if is_from_signal(error):
+        if is_from_signal(error) or not issubclass(type(mapping), dict):
             raise
-    return list(dict.items(data))
+    return list(dict.items(mapping))  # type: ignore[arg-type]
 
 
 def without_nonfinite(row: Row) -> Row:

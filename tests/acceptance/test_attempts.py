@@ -129,10 +129,12 @@ say("all", [[row["_attempt"], row["_step"], row["y"]]
 )
 
 
+@pytest.mark.parametrize("flush", ["flush(commit_open=True)", "flush()"])
 def test_a_run_resumed_at_its_checkpoint_has_one_value_a_step_and_keeps_the_old_ones(
-    start: Start, run_program: Start, tmp_path: Path
+    flush: str, start: Start, run_program: Start, tmp_path: Path
 ) -> None:
-    assert start(CRASHING, tmp_path).end() == 1
+    crashing = CRASHING.replace("flush(commit_open=True)", flush)
+    assert start(crashing, tmp_path).end() == 1
     program = run_program(RESUMED, tmp_path)
     assert program.value("attempt") == 2
     expected = {str(s): s if s < 10 else 100 + s for s in range(30)}
@@ -368,20 +370,35 @@ def flip_in_row_500(data: bytes) -> bytes:
     return b"".join(lines)
 
 
+def flip_behind_row_500(data: bytes) -> bytes:
+    lines = data.splitlines(keepends=True)
+    lines[500] = lines[500][:-1] + b"J"
+    return b"".join(lines)
+
+
+def broken_row_500(data: bytes) -> bytes:
+    lines = data.splitlines(keepends=True)
+    lines[500] = lines[500].replace(b":", b"\n", 1)
+    return b"".join(lines)
+
+
 @pytest.mark.parametrize(
-    ("damage", "kept", "lost"),
+    ("damage", "kept", "lost", "damaged"),
     [
-        (cut_in_last_row, 999, {999}),
-        (cut_in_marker, 1000, set()),
-        (zeros_behind, 1000, set()),
-        (zeros_behind_torn, 999, {999}),
-        (flip_in_row_500, 999, {500}),
+        (cut_in_last_row, 999, {999}, []),
+        (cut_in_marker, 1000, set(), []),
+        (zeros_behind, 1000, set(), []),
+        (zeros_behind_torn, 999, {999}, []),
+        (flip_in_row_500, 999, {500}, [500]),
+        (flip_behind_row_500, 1000, set(), [500]),
+        (broken_row_500, 999, {500}, [500, 501]),
     ],
 )
 def test_damage_costs_the_damaged_row_alone_and_is_reported(
     damage: Callable[[bytes], bytes],
     kept: int,
     lost: set[int],
+    damaged: list[int],
     run_program: Start,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -397,8 +414,9 @@ def test_damage_costs_the_damaged_row_alone_and_is_reported(
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 1, warnings
     assert str(path) in warnings[0]
-    if lost == {500}:
-        assert "501" in warnings[0], "the number of the line, counted from 1"
+    if damaged:
+        assert "line 501" in warnings[0], "the number of the line, counted from 1"
+        assert " 1 " in warnings[0]
 
     program = run_program(TEN_MORE, tmp_path)
     assert program.value("live") == kept + 10
@@ -411,7 +429,7 @@ def test_damage_costs_the_damaged_row_alone_and_is_reported(
             json.loads(line)
         except ValueError:
             unreadable.append(number)
-    assert unreadable == ([500] if lost == {500} else []), "no row is glued to a torn one"
+    assert unreadable == damaged, "no row is glued to a torn one"
     if damage is cut_in_last_row:
         assert b'"y":999' in (path.parent / "metrics.torn").read_bytes(), (
             "what was cut off is kept"
@@ -423,7 +441,7 @@ def test_damage_costs_the_damaged_row_alone_and_is_reported(
         sys.argv = ["et", "verify", sys.argv[1]]
         main()
     """
-    if lost == {500}:
+    if damaged:
         with pytest.raises(AssertionError, match="exit status 1"):
             run_program(script, path.parent)
     else:

@@ -1,13 +1,15 @@
 """The examples run as whole programs, offline, and leave what they promise."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from expr_tracker.history import list_streams, read_history
+from expr_tracker.history import list_streams, read_history, status_of
 from expr_tracker.store.reader import whole_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +80,67 @@ def test_the_digits_are_learned_by_two_processes_in_one_run(tmp_path: Path) -> N
     )
     assert (directory / table["path"]).is_file()
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "quickstart.py --steps 0",
+        "quickstart.py --dir /dev/null/x",
+        "early_stopping.py --steps -1",
+        "early_stopping.py --patience 0",
+        "early_stopping.py --dir /dev/null/x",
+        "checkpoints.py --dir /dev/null/x",
+        "train_digits.py --steps 0",
+        "train_digits.py --eval-every 0",
+        "train_digits.py --name ../x",
+        "train_digits.py --dir /dev/null/x",
+        "train_digits.py --plot x.abc",
+        "train_digits.py --plot /dev/null/y.png",
+    ],
+)
+def test_what_an_example_cannot_do_is_said_in_one_line(words: str, tmp_path: Path) -> None:
+    example, *arguments = words.split()
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / example), *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode in {1, 2}
+    assert "Traceback" not in done.stderr
+    named = "/dev/null" if "/dev/null" in words else arguments[-1]
+    assert named in done.stderr.splitlines()[-1]
+    assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+def test_ctrl_c_ends_a_training_and_its_worker_without_a_traceback(tmp_path: Path) -> None:
+    command = [str(ROOT / "examples" / "train_digits.py"), "--dir", "runs", "--steps", "100000"]
+    program = subprocess.Popen(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert program.stderr is not None
+        for line in program.stderr:  # it draws how far it is
+            if "accuracy" in line:
+                break
+        os.killpg(program.pid, signal.SIGINT)  # as a terminal does
+        errors = program.stderr.read()
+        assert program.wait(timeout=60) == 130
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+        if program.stderr is not None:
+            program.stderr.close()
+    assert "Traceback" not in errors
+    assert status_of(tmp_path / "runs" / "digits" / "mlp") == "cancelled"
 
 
 @pytest.mark.parametrize("example", ["multiprocess_pipeline.py", "train_digits.py"])

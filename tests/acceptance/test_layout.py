@@ -317,15 +317,13 @@ def test_another_processs_stream_shows_flushed_rows_only(
         buffer_interval=None,
         max_buffer_seconds=None,
     )
-    # By the rules of buffering the very first row is written at once.
-    tell(data, logging_of({"first": 1}))
     for number in range(3):
         tell(data, logging_of({"buffered": number}))
-    assert len(rows_of(data)) == 4, "the writer itself sees what it has buffered"
+    assert len(rows_of(data)) == 3, "the writer itself sees what it has buffered"
     seen = rows_of(trainer, stream="data", metrics=["buffered"], dropna=True)
     assert seen == []
     path = tmp_path / "llm" / "sft-1" / "metrics.data.jsonl"
-    assert len(strict_lines(path)) == 1
+    assert strict_lines(path) == []
     tell(data, "flush")
     seen = rows_of(trainer, stream="data", metrics=["buffered"], dropna=True)
     assert [row["buffered"] for row in seen] == [0, 1, 2]

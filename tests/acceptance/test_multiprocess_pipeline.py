@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from expr_tracker.history import list_streams, read_history
+from expr_tracker.history import list_streams, read_history, status_of
+from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.lock import StreamLock
 
 pytestmark = pytest.mark.acceptance
 
@@ -128,6 +131,80 @@ def test_a_worker_that_dies_ends_the_program_with_its_name(tmp_path: Path) -> No
         program.wait()
     assert program.returncode == 1
     assert "Error: train-1 died: signal SIGKILL, exit code -9." in errors
+
+
+def test_ctrl_c_ends_all_processes_in_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLE), "--dir", str(tmp_path), "--name", "p"]
+    program = subprocess.Popen(
+        [*command, "--batches", "1000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        start_new_session=True,
+    )
+    try:
+        spans = tmp_path / "pipeline" / "p" / "spans.train-1.jsonl"
+        deadline = time.monotonic() + SECONDS_MAX / 2
+        while not (spans.exists() and spans.stat().st_size):
+            assert time.monotonic() < deadline, "no trainer began"
+            time.sleep(LOOK_SECONDS)
+        os.killpg(program.pid, signal.SIGINT)  # as a terminal does
+        _, errors = program.communicate(timeout=SECONDS_MAX / 2)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+    assert program.returncode == 130
+    assert "Traceback" not in errors
+    assert errors.splitlines()[-1] == f"Interrupted. What was logged is in {spans.parent}"
+    assert status_of(spans.parent) == "cancelled"
+
+
+def test_the_wait_for_the_pipeline_to_fill_is_no_starvation(tmp_path: Path) -> None:
+    few = ("--batches", "1", "--produce-ms", "100", "--train-ms", "20")
+    result = run(tmp_path, *few)
+    assert result.returncode == 0, result.stderr
+    wait = next(span for span in block(result.stdout, "trainers") if span[0] == "wait_for_batch")
+    assert wait[2] > 50
+    assert wait[3] == ""
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (("--name", "../x"), "run name '../x'"),
+        (("--dir", "/dev/null/x"), "/dev/null/x/pipeline/p: Not a directory"),
+        (("--trace", "/nonexistent/x.json"), "x.json: there is no folder /nonexistent"),
+        (("--trace", "/dev"), "/dev is a folder"),
+        (("--plot", "/nonexistent/x.png"), "x.png: there is no folder /nonexistent"),
+        (("--plot", "x.abc"), "x.abc: a picture ends with .png, .pdf, .svg"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_is_said_in_one_line_before_the_work(
+    bad: tuple[str, str], said: str, tmp_path: Path
+) -> None:
+    if bad[0] == "--plot":
+        pytest.importorskip("matplotlib")
+    result = run(tmp_path, *bad)
+    assert result.returncode == 2
+    assert said in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+def test_a_run_that_another_pipeline_writes_is_refused_in_one_line(tmp_path: Path) -> None:
+    lock = StreamLock(RunFiles(tmp_path / "pipeline" / "p", StreamKey("train-2")).lock)
+    (tmp_path / "pipeline" / "p").mkdir(parents=True)
+    lock.acquire("train-2")
+    try:
+        result = run(tmp_path)
+    finally:
+        lock.release()
+    assert result.returncode == 2
+    assert "Stream 'train-2' of this run is being written" in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from expr_tracker.history import read_history
+from expr_tracker.history import read_history, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -484,3 +484,46 @@ def test_a_thread_that_hangs_in_a_write_does_not_keep_a_signal_from_ending_the_p
     program.signal(signal.SIGTERM)
     assert program.end() == -signal.SIGTERM, program.errors
     assert read_history(tmp_path / "p" / "r", -1)[0]["loss"] == 0.5
+
+
+#: A handler that raises an ordinary exception while the interpreter ends the run: at a point that is
+#: chosen by the number of calls before it.
+RAISED_AT_EXIT = """
+    import atexit, os, signal, sys
+    import expr_tracker as et
+
+    folder, point = sys.argv[1], int(sys.argv[2])
+    et.init("p", "r", dir=folder, capture=False, durability="buffered")
+    for step in range(30):
+        et.log({"loss": step / 10})
+    package = os.path.dirname(et.__file__)
+
+    class LimitError(TimeoutError):
+        pass
+
+    def limit(number, frame):
+        raise LimitError
+
+    signal.signal(signal.SIGUSR1, limit)
+
+    def profile(frame, event, argument):
+        global point
+        if event == "call" and frame.f_code.co_filename.startswith(package):
+            point -= 1
+            if point == 0:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGUSR1)
+
+    atexit.register(sys.setprofile, profile)  # hooks run in reverse order: before the tracker's
+"""
+
+
+@pytest.mark.parametrize("point", [5, 20, 60, 120, 200])
+def test_an_exception_of_a_handler_at_the_end_of_the_program_costs_no_row(
+    point: int, start: Start, tmp_path: Path
+) -> None:
+    program = start(RAISED_AT_EXIT, tmp_path, point)
+    program.end()
+    assert "LimitError" in program.errors
+    assert len(read_history(tmp_path / "p" / "r", -1)) == 30
+    assert status_of(tmp_path / "p" / "r") == "succeeded"

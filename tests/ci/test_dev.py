@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -186,3 +187,35 @@ def test_an_unknown_name_is_refused_before_anything_is_installed(
 
 def test_the_tally_prints_as_ci_reads_it() -> None:
     assert tests.Tally(3, 1, 2).line() == "3 passed, 1 failed, 2 skipped"
+
+
+def test_a_demo_says_what_each_run_holds_and_how_to_look_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    dev = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dev)
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "VENV", tmp_path / ".venv")
+    names = ["digits/mlp/metrics.jsonl", "digits/mlp/media/bb/bb1.png", "digits/mlp/media/c.json"]
+    names += ["digits.png", "p-trace.json", "pipeline/p/metrics.train-0.jsonl"]
+    for name in names:
+        path = tmp_path / "runs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"12345")
+    dev.show_written(dev.written_since(0, tmp_path / "runs"))
+    written, _, look = capsys.readouterr().out.partition("\nNow look at them:\n")
+    assert written.splitlines()[2:] == [
+        "  runs/digits/mlp/  (1 files, 5 bytes; 2 images and tables in media/)",
+        "  runs/digits.png  (5 bytes)",
+        "  runs/p-trace.json  (5 bytes)",
+        "  runs/pipeline/p/  (1 files, 5 bytes)",
+    ]
+    assert look.splitlines() == [
+        "  .venv/bin/et history runs/digits/mlp",
+        "  .venv/bin/et history runs/pipeline/p --stream train-0",
+        "  open runs/digits.png in an image viewer",
+        "  open runs/p-trace.json in a trace viewer (Perfetto, chrome://tracing)",
+    ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import expr_tracker as et
-from expr_tracker import current as current_module
+from expr_tracker import own_run
 from expr_tracker.errors import (
     ArtifactError,
     ArtifactNotFoundError,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _no_run_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(current_module, "_has_finished", False)
+    monkeypatch.setattr(own_run, "_has_finished", False)
     yield
     for run in tuple(run_module.open_runs):
         run.finish(quiet=True)
-    current_module._run = None
+    own_run.run = None
 
 
 def init(name: str | None = "n", **arguments: Any) -> et.Run:
@@ -330,7 +330,7 @@ def test_two_runs_one_after_the_other_in_one_process_are_two_runs() -> None:
 
 def test_a_run_that_someone_else_writes_is_refused_and_can_be_opened_later() -> None:
     first = init()
-    current_module._run = None  # as another process would see it
+    own_run.run = None  # as another process would see it
     with pytest.raises(StreamInUseError):
         init()
     assert et.get_run() is None
@@ -343,7 +343,7 @@ def test_in_a_forked_child_calls_drop_with_one_warning_and_init_opens_a_run_of_i
 ) -> None:
     parent = init()
     et.log({"a": 1})
-    current_module._after_fork_in_child()  # what the hook does in the child
+    own_run._after_fork_in_child()  # what the hook does in the child
     assert et.get_run() is None
     for _ in range(3):
         et.log({"a": 2})

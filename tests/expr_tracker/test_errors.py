@@ -21,6 +21,7 @@ CAUGHT_AS = {
     "StepOrderError": ValueError,
     "QueryError": ValueError,
     "QuestionTypeError": TypeError,
+    "RescueError": ValueError,
     "RunNotFoundError": FileNotFoundError,
     "ArtifactNotFoundError": FileNotFoundError,
     "ArtifactError": ValueError,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from expr_tracker.interruption import is_from_signal
+from expr_tracker.interruption import is_from_signal, suppress_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,3 +99,14 @@ def test_any_other_exception_is_none_of_a_handlers(action: Callable[[], object])
     with pytest.raises((OSError, KeyError, RecursionError)) as caught:
         action()
     assert not is_from_signal(caught.value)
+
+
+@pytest.mark.usefixtures("_restored")
+def test_only_exceptions_of_our_own_and_of_the_types_named_are_suppressed() -> None:
+    signal.signal(signal.SIGUSR1, plain)
+    with suppress_own(OSError, ValueError):
+        os.close(-1)
+    with pytest.raises(KeyError), suppress_own(OSError):
+        look_up(1, {})
+    with pytest.raises(TimeoutError), suppress_own(OSError):
+        signal.raise_signal(signal.SIGUSR1)

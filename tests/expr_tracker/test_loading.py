@@ -16,7 +16,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def _guarding() -> None:
     """The first block through the gate registers the hooks of `os.fork`."""
-    with loading:
+    with loading.gate():
         pass
 
 
@@ -27,7 +27,7 @@ def fork_and_enter() -> int:
         done = threading.Event()
 
         def enter() -> None:
-            with loading:
+            with loading.gate():
                 done.set()
 
         threading.Thread(target=enter, daemon=True).start()
@@ -40,7 +40,7 @@ def test_a_fork_waits_until_no_other_thread_is_loading() -> None:
     events: list[str] = []
 
     def load() -> None:
-        with loading:
+        with loading.gate():
             inside.set()
             leave.wait(10)
             events.append("loaded")
@@ -60,13 +60,13 @@ def test_a_fork_waits_until_no_other_thread_is_loading() -> None:
 
 
 def test_a_fork_from_inside_leaves_the_gate_open_in_both_processes() -> None:
-    with loading:
+    with loading.gate():
         assert fork_and_enter() == 0
     assert fork_and_enter() == 0
     entered = threading.Event()
 
     def enter() -> None:
-        with loading:
+        with loading.gate():
             entered.set()
 
     threading.Thread(target=enter).start()

@@ -26,11 +26,12 @@ from expr_tracker.options import (
 )
 from expr_tracker.row import step_from
 from expr_tracker.spans.cpu_time import CpuTime
+from expr_tracker.texts import shown
 
 METER = CpuTime()
-WHOLE_ABOVE_ZERO = [0, -1, 1.5, "5", True]
-COUNTS = [-1, 1.5, "5", True]
-SECONDS = [-0.1, math.nan, math.inf, "5", True]
+WHOLE_ABOVE_ZERO = [0, -1, 1.5, "5", True, 2**63, 10**400]
+COUNTS = [-1, 1.5, "5", True, 2**63, 10**400]
+SECONDS = [-0.1, math.nan, math.inf, "5", True, 1e300, 10**400]
 REFUSED: dict[str, list[object]] = {
     "step_policy": ["", "Allow", None, 5, ["allow"]],
     "durability": ["", "disk", True, 0],
@@ -100,7 +101,7 @@ def test_a_value_outside_its_rule_is_refused_and_the_message_names_it(
         make_options({name: value})
     text = str(refusal.value)
     assert name in text
-    assert repr(value) in text
+    assert shown(value) in text
     assert "expected" in text
 
 
@@ -220,6 +221,38 @@ def test_the_rank_is_the_first_launcher_variable_that_holds_a_number(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert rank_from_environment() == rank
+
+
+@pytest.mark.parametrize(
+    ("variables", "passed_over", "rank"),
+    [
+        ({"RANK": "x"}, ["RANK='x'"], "rank 0 (no other variable says its rank)"),
+        ({"RANK": "-1"}, ["RANK='-1'"], "rank 0 (no other variable says its rank)"),
+        ({"RANK": "9" * 5000}, ["RANK='9999"], "rank 0 (no other variable says its rank)"),
+        (
+            {"RANK": "1.0", "LOCAL_RANK": "one", "SLURM_PROCID": "3"},
+            ["RANK='1.0'", "LOCAL_RANK='one'"],
+            "rank 3 (SLURM_PROCID says so)",
+        ),
+        ({"RANK": "", "LOCAL_RANK": " "}, [], ""),
+        ({"RANK": "2", "LOCAL_RANK": "x"}, [], ""),
+    ],
+    ids=repr,
+)
+def test_a_launcher_variable_that_is_passed_over_is_named_with_what_counts_instead(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], passed_over: list[str], rank: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    said: list[str] = []
+    rank_from_environment(said.append)
+    assert len(said) == len(passed_over)
+    for text, start in zip(said, passed_over, strict=True):
+        assert text.startswith(start)
+        assert len(text) < 300
+        assert "expected a whole number from 0" in text
+        assert rank in text
+        assert "unset it" in text
 
 
 def test_the_root_is_et_dir_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:

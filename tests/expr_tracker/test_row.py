@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+import sys
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -269,7 +270,7 @@ DEGRADED: list[tuple[object, str]] = [
     (Decimal("sNaN"), "Decimal('sNaN')"),
     (_cyclic(), "[[...]]"),
     (_deep(70), "[["),
-    (_deep(5_000), "<unrepresentable list>"),
+    (_deep(5_000), "[[" if sys.version_info >= (3, 12) else "<unrepresentable list>"),
     (Broken(), "<unrepresentable Broken>"),
     (10**5_000, "an int of 16610 bits"),
     ([1, 10**5_000], "an int of 16610 bits"),

@@ -31,13 +31,15 @@ from expr_tracker.artifacts.names import (
 )
 from expr_tracker.artifacts.selection import nearest
 from expr_tracker.artifacts.verification import (
+    CheckedFiles,
     StoredVersion,
     copy_out,
     materialise,
-    raise_first,
-    size_problems,
 )
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, ArtifactNotLoggedError
+from expr_tracker.row import key_text
+from expr_tracker.store.paths import absolute, path_given
+from expr_tracker.texts import shown, type_name
 
 if TYPE_CHECKING:
     from expr_tracker.artifacts.index import Record
@@ -70,7 +72,7 @@ class Artifact:
     ) -> None:
         if metadata is not None and not isinstance(metadata, Mapping):
             raise ArtifactError(
-                f"metadata={metadata!r}: expected a mapping such as {{'rows': 3}}."
+                f"metadata={shown(metadata)}: expected a mapping such as {{'rows': 3}}."
             )
         self.name = check_artifact_name(name)
         self.type = check_type(type)
@@ -89,6 +91,7 @@ class Artifact:
         self._sources: dict[str, Entry] = {}
         self._folders: set[str] = set()
         self._record: Record | None = None
+        self._checked = CheckedFiles()
         self._is_from_store = False
         self._found_aliases: frozenset[str] = frozenset()
 
@@ -125,7 +128,7 @@ class Artifact:
             ArtifactError: no regular file, or another file has that entry path already.
             NameRefusedError: ``name`` could leave the artifact's folder.
         """
-        file = Path(path).absolute()
+        file = absolute(path_given(path, "path", ArtifactError, expected="the path of a file"))
         self._add([entry_of_file(file, check_entry_path(file.name if name is None else name))])
         return self
 
@@ -143,7 +146,8 @@ class Artifact:
             NameRefusedError: ``name`` could leave the artifact's folder.
         """
         prefix = check_entry_path(name) if name is not None else ""
-        self._add(entries_of_directory(Path(path).absolute(), prefix))
+        folder = path_given(path, "path", ArtifactError, expected="the path of a folder")
+        self._add(entries_of_directory(absolute(folder), prefix))
         return self
 
     def add_reference(self, uri: str | os.PathLike[str], name: str | None = None) -> Artifact:
@@ -170,7 +174,7 @@ class Artifact:
             entry_path = check_entry_path(last if name is None else name)
             self._add([Entry(entry_path, ref=without_password(reference))])
             return self
-        local = local.absolute()
+        local = absolute(local)
         if local.is_dir():
             prefix = "" if name is None else check_entry_path(name)
             self._add([as_reference(entry) for entry in entries_of_directory(local, prefix)])
@@ -202,29 +206,28 @@ class Artifact:
     def get_path(self, name: str) -> Path:
         """Return where the content of one entry lies; a reference's own place if it is local.
 
+        The content is compared with its digest: all of it is read, once for as long as the file
+        looks the same to this object.
+
         Raises:
             ArtifactNotLoggedError: the artifact is no version yet.
             ArtifactNotFoundError: no entry has that path.
-            ArtifactError: the stored file is missing or has another size, or the reference is
+            ArtifactError: the content is missing or not what was logged, or the reference is
                 remote.
         """
         version = self.stored_version()
         entry = next((entry for entry in version.entries if entry.path == name), None)
         if entry is None:
             raise ArtifactNotFoundError(
-                f"{version.name} has no entry {name!r}.{nearest(str(name), self.files())} "
+                f"{version.name} has no entry {shown(name)}.{nearest(key_text(name), self.files())} "
                 "files() lists them all."
             )
-        if entry.ref is None:
-            raise_first(size_problems(version.one(entry)))
-            return version.folder.place(entry.path)
-        local = local_path_of(entry.ref)
-        if local is None:
+        if entry.ref is not None and local_path_of(entry.ref) is None:
             raise ArtifactError(
                 f"{version.name}: {name!r} is a reference to {entry.ref}, which is not "
                 "on this machine; fetch it with a client of your own."
             )
-        return local
+        return self._checked.check(version, entry)
 
     def download(self, root: str | os.PathLike[str] | None = None) -> Path:
         """Return a folder with every file of the version, each checked against its digest.
@@ -244,8 +247,9 @@ class Artifact:
         if root is None:
             materialise(version)
             return version.folder.folder
-        copy_out(version, Path(root))
-        return Path(root)
+        folder = path_given(root, "root", ArtifactError, expected="the path of a folder")
+        copy_out(version, folder)
+        return folder
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the index keeps about it, as plain values."""
@@ -341,7 +345,7 @@ def artifact_from(
         return artifact_or_path
     if not isinstance(artifact_or_path, (str, os.PathLike)):
         raise ArtifactError(
-            f"artifact {artifact_or_path!r} ({type(artifact_or_path).__name__}): expected an "
+            f"artifact {shown(artifact_or_path)} ({type_name(artifact_or_path)}): expected an "
             "Artifact, or the path of a file or directory."
         )
     if not os.fspath(artifact_or_path):

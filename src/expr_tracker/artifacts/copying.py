@@ -15,10 +15,11 @@ import secrets
 import stat
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError
+from expr_tracker.interruption import is_from_signal, suppress_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,7 +94,9 @@ class Progress:
         try:
             self._stream.write("\r" + text.ljust(self._width))
             self._stream.flush()
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            if is_from_signal(error):
+                raise
             self._is_shown = False
         self._width = len(text)
 
@@ -101,7 +104,9 @@ class Progress:
 def _is_terminal(stream: TextIO | None) -> bool:
     try:
         return stream is not None and stream.isatty()
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if is_from_signal(error):
+            raise
         return False
 
 
@@ -200,6 +205,8 @@ def _opened(file: Path, *, follow: bool) -> Iterator[tuple[int, os.stat_result]]
     except FileNotFoundError as error:
         raise ArtifactNotFoundError(f"{file} is gone: it was there when it was added.") from error
     except OSError as error:
+        if is_from_signal(error):
+            raise
         what = "is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise ArtifactError(f"{file} cannot be read: {what}.") from error
     try:
@@ -225,6 +232,8 @@ def _pump(
             try:
                 count = file.readinto(buffer)
             except OSError as error:
+                if is_from_signal(error):
+                    raise
                 raise ArtifactError(f"{source} cannot be read: {error.strerror}.") from error
             if not count:
                 break
@@ -259,7 +268,7 @@ def sync_file(file: Path) -> None:
 def sync_directory(directory: Path) -> None:
     """Wait until a directory's names are on the medium, where the platform can."""
     # Some network file systems do not sync them.
-    with suppress(OSError):
+    with suppress_own(OSError):
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -296,7 +305,7 @@ def append_line(file: Path, line: bytes, *, exclusive: bool) -> None:
                 os.fsync(descriptor)
         except OSError:
             if exclusive:
-                with suppress(OSError):
+                with suppress_own(OSError):
                     os.ftruncate(descriptor, before)
             raise
     finally:

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, NameRefusedError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
+from expr_tracker.texts import cut, shown, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -112,13 +114,13 @@ def check_entry_path(path: object) -> str:
         path = path.as_posix()
     if not isinstance(path, str):
         raise NameRefusedError(
-            f"artifact entry {path!r} ({type(path).__name__}): a path is a text such as "
+            f"artifact entry {shown(path)} ({type_name(path)}): a path is a text such as "
             "'weights/model.pt'."
         )
     rule = _broken_rule(path)
     if rule is not None:
         raise NameRefusedError(
-            f"artifact entry {_shown(path)!r}: {rule}. Use a relative path such as "
+            f"artifact entry {cut(path, _SHOWN_CHARACTERS_MAX)!r}: {rule}. Use a relative path such as "
             "'weights/model.pt'."
         )
     return path
@@ -146,12 +148,6 @@ def _broken_rule(path: str) -> str | None:  # noqa: PLR0911 - one line per rule
         if len(os.fsencode(part)) > _PART_BYTES_MAX:
             return f"one part of it is longer than {_PART_BYTES_MAX} bytes"
     return None
-
-
-def _shown(text: str) -> str:
-    if len(text) <= _SHOWN_CHARACTERS_MAX:
-        return text
-    return text[:_SHOWN_CHARACTERS_MAX] + "..."
 
 
 def is_inside(path: str | Path, folder: str | Path) -> bool:
@@ -182,7 +178,7 @@ class EntryFolder:
             if not is_inside(os.path.realpath(parent), self._real):
                 raise ArtifactError(
                     f"{parent} is a symbolic link that leads out of {self.folder}; entry "
-                    f"{_shown(entry_path)!r} is not read or written through it. Remove the link."
+                    f"{cut(entry_path, _SHOWN_CHARACTERS_MAX)!r} is not read or written through it. Remove the link."
                 )
             self._checked.add(parent)
         return parent / last
@@ -278,6 +274,8 @@ def _items(folder: Path) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as items:
             return list(items)
     except OSError as error:
+        if is_from_signal(error):
+            raise
         raise ArtifactError(f"{folder} cannot be listed: {error.strerror}.") from error
 
 
@@ -292,6 +290,8 @@ def _target(item: os.DirEntry[str], real: Path) -> tuple[str, os.stat_result]:
     try:
         return target, item.stat()
     except OSError as error:
+        if is_from_signal(error):
+            raise
         what = "is a symbolic link to nothing" if item.is_symlink() else "cannot be read"
         raise ArtifactError(
             f"{item.path} {what} ({error.strerror}). Remove it, or add the files one by one."
@@ -308,6 +308,8 @@ def entry_of_file(file: Path, entry_path: str) -> Entry:
     try:
         status = file.stat()
     except OSError as error:
+        if is_from_signal(error):
+            raise
         raise ArtifactNotFoundError(f"No file at {file}: {error.strerror}.") from error
     if stat.S_ISDIR(status.st_mode):
         raise ArtifactError(f"{file} is a directory; use add_dir.")
@@ -322,7 +324,9 @@ def local_path_of(reference: str) -> Path | None:
         return Path(reference)
     try:
         parts = urlsplit(reference)
-    except ValueError:
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
         return None
     if parts.scheme.lower() != "file" or parts.netloc not in {"", "localhost"}:
         return None
@@ -340,8 +344,10 @@ def without_password(reference: str) -> str:
     try:
         parts = urlsplit(reference)
     except ValueError as error:
+        if is_from_signal(error):
+            raise
         raise ArtifactError(
-            f"reference {_shown(reference)!r} is no URI: {error}. Give a path or a URI such as "
+            f"reference {cut(reference, _SHOWN_CHARACTERS_MAX)!r} is no URI: {error}. Give a path or a URI such as "
             "'s3://bucket/file'."
         ) from error
     user_and_password, at, host = parts.netloc.rpartition("@")

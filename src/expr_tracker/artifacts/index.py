@@ -35,6 +35,8 @@ from expr_tracker.artifacts.names import (
     version_text,
 )
 from expr_tracker.errors import NameRefusedError
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.store.joined import joined_objects
 from expr_tracker.store.lines import decode_line
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ class Index:
         skipped, first = 0, 0
         # The part after the last line end is a line that is not there yet.
         for line in tail[: tail.rfind(b"\n") + 1].splitlines(keepends=True):
-            if line.strip() and not self._take(decode_line(line)):
+            if line.strip() and not self._take_line(line):
                 skipped += 1
                 first = first or self._line_count + 1
             # Per line: an interrupt between two lines must not lose or repeat one.
@@ -168,10 +170,18 @@ class Index:
                 f"first is line {first}. Their versions cannot be used; all others can.",
             )
 
-    def _take(self, row: Row | None) -> bool:
+    def _take_line(self, line: bytes) -> bool:
+        row = decode_line(line)
+        if row is not None:
+            return self._take(row)
+        rows = joined_objects(line.rstrip(b"\n"))
+        taken = [self._take(each) for each in rows]
+        return bool(taken) and all(taken)
+
+    def _take(self, row: Row) -> bool:
         """Add what one line says; False if it says nothing that can be used."""
         name, number = _name_and_version(row)
-        if row is None or name is None or number is None:
+        if name is None or number is None:
             return False
         aliases = row.get("aliases")
         usable = [one for one in aliases if _is_alias(one)] if isinstance(aliases, list) else []
@@ -298,7 +308,9 @@ def _seconds(value: object) -> float | None:
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()
-        except (ValueError, OverflowError, OSError):
+        except (ValueError, OverflowError, OSError) as error:
+            if is_from_signal(error):
+                raise
             return None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:

@@ -14,6 +14,7 @@ from typing import Final
 
 from expr_tracker.errors import ArtifactError, NameRefusedError
 from expr_tracker.store.names import check_name
+from expr_tracker.texts import shown, type_name
 
 __all__ = [
     "INCOMING",
@@ -74,7 +75,7 @@ def check_type(kind: object) -> str:
     """
     if not isinstance(kind, str):
         raise ArtifactError(
-            f"type={kind!r} ({type(kind).__name__}): an artifact's type is a text such as "
+            f"type={shown(kind)} ({type_name(kind)}): an artifact's type is a text such as "
             "'dataset' or 'model'."
         )
     rule = _broken_label_rule(kind)
@@ -97,13 +98,13 @@ def check_aliases(aliases: Iterable[object] | str | None) -> list[str]:
         aliases = [aliases]
     elif not isinstance(aliases, Iterable):
         raise ArtifactError(
-            f"aliases={aliases!r} ({type(aliases).__name__}): expected a list of texts."
+            f"aliases={shown(aliases)} ({type_name(aliases)}): expected a list of texts."
         )
     checked: dict[str, None] = {}
     for alias in aliases:
         if not isinstance(alias, str):
             raise ArtifactError(
-                f"alias {alias!r} ({type(alias).__name__}): an alias is a text such as 'best'."
+                f"alias {shown(alias)} ({type_name(alias)}): an alias is a text such as 'best'."
             )
         if alias == LATEST:
             # Programs pass it out of habit; the highest version has it without being told.
@@ -165,13 +166,13 @@ def split_specification(specification: object) -> tuple[str, str]:
     """
     if not isinstance(specification, str):
         raise NameRefusedError(
-            f"artifact {specification!r} ({type(specification).__name__}): expected a text such "
+            f"artifact {shown(specification)} ({type_name(specification)}): expected a text such "
             "as 'model', 'model:v3' or 'model:best', or an Artifact."
         )
     name, colon, selector = specification.partition(":")
     if colon and not selector:
         raise NameRefusedError(
-            f"artifact {specification!r}: nothing follows the ':'. Write {name!r} for the latest "
+            f"artifact {shown(specification)}: nothing follows the ':'. Write {shown(name)} for the latest "
             f"version, or '{name}:v3', '{name}:best'."
         )
     return check_artifact_name(name), selector or LATEST

@@ -15,6 +15,7 @@ from expr_tracker.artifacts.copying import (
 from expr_tracker.artifacts.entries import Entry, EntryFolder, is_inside, local_path_of
 from expr_tracker.artifacts.verification import StoredVersion, content_problems, total_size
 from expr_tracker.errors import ArtifactError
+from expr_tracker.interruption import is_from_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -112,7 +113,9 @@ def _check_within(source: Path, within: Path | None) -> None:
 def _fingerprint(source: Path) -> tuple[int, int, int] | None:
     try:
         status = source.stat()
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
 
@@ -121,7 +124,9 @@ def _link(source: Path, place: Path, progress: Progress) -> Content:
     try:
         # The file itself, not a link to it.
         os.link(os.path.realpath(source), place)
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         # Another file system, one without hard links, or a file that may not be linked.
         return copy_file(source, place, progress)
     return digest_of(place, progress, follow=False)

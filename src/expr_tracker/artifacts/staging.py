@@ -20,13 +20,14 @@ import os
 import secrets
 import shutil
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.artifacts.copying import sync_directory, sync_file
 from expr_tracker.artifacts.names import INCOMING, LOCK
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.store.documents import read_document, replacing
 from expr_tracker.store.lines import encode_exact_line
 from expr_tracker.store.lock import StreamLock, is_locked
@@ -85,6 +86,8 @@ def _lock(descriptor: int, path: Path) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if is_from_signal(error):
+                raise
             if error.errno not in _BUSY:
                 return False
         else:
@@ -129,7 +132,7 @@ class Staging:
             (directory / "files").mkdir()
         except BaseException:
             owner.release()
-            shutil.rmtree(directory, ignore_errors=True)
+            _remove_tree(directory)
             raise
         return cls(directory, owner)
 
@@ -218,7 +221,9 @@ def dead_stagings(root: Path) -> Iterator[Row | None]:
     """
     try:
         names = os.listdir(root / INCOMING)  # noqa: PTH208 - empty nearly always; iterdir is slower
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return
     for name in names:
         directory = root / INCOMING / name
@@ -231,6 +236,16 @@ def dead_stagings(root: Path) -> Iterator[Row | None]:
 
 def _remove(directory: Path) -> None:
     # The record goes first: without its files, what is left must not look like a finished rename.
-    with suppress(OSError):
+    with suppress_own(OSError):
         _record_file(directory).unlink()
-    shutil.rmtree(directory, ignore_errors=True)
+    _remove_tree(directory)
+
+
+def _remove_tree(directory: Path) -> None:
+    """Remove what can be removed."""
+    try:
+        shutil.rmtree(directory)
+    except OSError as error:
+        if is_from_signal(error):
+            raise
+        shutil.rmtree(directory, ignore_errors=True)  # it may leave a thing out and go on

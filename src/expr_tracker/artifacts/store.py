@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -42,9 +41,12 @@ from expr_tracker.errors import (
     ForkedObjectError,
     TrackerError,
 )
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.notices import Notices
 from expr_tracker.row import Row, RowEncoder
 from expr_tracker.store.lines import encode_exact_line, encode_line
+from expr_tracker.store.paths import absolute, path_given
+from expr_tracker.texts import shown
 
 __all__ = ["ArtifactStore", "StoreMode", "find_store"]
 
@@ -80,7 +82,7 @@ class ArtifactStore:
         clock: Clock | None = None,
         redact: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.root = Path(root).absolute()
+        self.root = absolute(path_given(root, "root", ArtifactError))
         #: Artifacts and lineage lines that could not be stored.
         self.failure_count = 0
         self._lineage = lineage
@@ -124,9 +126,9 @@ class ArtifactStore:
             NameRefusedError: a name could leave the store.
         """
         self._check_process()
-        if mode not in get_args(StoreMode):
+        if not isinstance(mode, str) or mode not in get_args(StoreMode):  # type: ignore[redundant-expr]
             raise ArtifactError(
-                f"mode={mode!r}: expected one of {', '.join(get_args(StoreMode))}."
+                f"mode={shown(mode)}: expected one of {', '.join(get_args(StoreMode))}."
             )
         artifact = artifact_from(artifact_or_path, name)
         given = check_aliases(aliases)
@@ -150,6 +152,8 @@ class ArtifactStore:
         except TrackerError:
             raise
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._fail("artifact", f"Artifact {draft.name!r} is not stored: {error}.")
             return artifact
         artifact.stand_for(record, self._registry.folder(record), found)
@@ -160,7 +164,7 @@ class ArtifactStore:
         """Return the metadata as plain values."""
         for metadata in (artifact.metadata, more):
             if metadata is not None and not isinstance(metadata, Mapping):
-                raise ArtifactError(f"metadata={metadata!r}: expected a mapping.")
+                raise ArtifactError(f"metadata={shown(metadata)}: expected a mapping.")
 
         def degraded(key: str, text: str) -> None:
             self._warn(
@@ -198,7 +202,7 @@ class ArtifactStore:
         assert record is not None, "a version has a record"
         if type is not None and type != record.type:
             raise ArtifactError(
-                f"{record.qualified_name} has type {record.type!r}, not {type!r}. Leave type= out, "
+                f"{record.qualified_name} has type {record.type!r}, not {shown(type)}. Leave type= out, "
                 "or name another artifact."
             )
         raise_first(size_problems(artifact.stored_version()))
@@ -316,6 +320,8 @@ class ArtifactStore:
             self._lineage.parent.mkdir(parents=True, exist_ok=True)
             append_line(self._lineage, encode_line(row), exclusive=False)
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._fail("artifact lineage", f"{self._lineage} cannot be written: {error}.")
 
     def _fail(self, kind: str, text: str) -> None:
@@ -336,7 +342,7 @@ def _as_given(value: Any) -> Any:
 
 def _checked_description(description: object) -> str | None:
     if description is not None and not isinstance(description, str):
-        raise ArtifactError(f"description={description!r}: expected a text or None.")
+        raise ArtifactError(f"description={shown(description)}: expected a text or None.")
     return description
 
 
@@ -369,12 +375,14 @@ def find_store(
         warn: as for `ArtifactStore`.
 
     Raises:
+        ArtifactError: it can be no path.
         ArtifactNotFoundError: no store there.
     """
-    folder = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", keeps links
+    given = path_given(path, "where", ArtifactError, expected="the path of a folder")
+    folder = Path(os.path.abspath(absolute(given)))  # noqa: PTH100 - resolves "..", keeps links
     candidates = [folder, folder / "artifacts", folder.parent / "artifacts"]
     for candidate in candidates:
-        with suppress(OSError):
+        with suppress_own(OSError):
             if (candidate / INDEX).is_file():
                 return ArtifactStore(candidate, warn=warn)
     raise ArtifactNotFoundError(

@@ -1,18 +1,20 @@
 """What is stored, compared with what was listed; and references made into files.
 
 Sizes are compared whenever a version is used: that costs one look per file. Digests are compared
-when its files are handed out (`materialise`) and by ``verify``, which read every byte.
+when its files are handed out (`materialise`, `CheckedFiles`) and by ``verify``, which read every byte.
 """
 
 from __future__ import annotations
 
 import stat
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.artifacts.copying import Progress, digest_of, replace_by_copy
 from expr_tracker.artifacts.entries import Entry, EntryFolder, local_path_of
 from expr_tracker.errors import ArtifactError, TrackerError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "CheckedFiles",
     "Problem",
     "StoredVersion",
     "Verification",
@@ -34,6 +37,8 @@ __all__ = [
 
 #: A message is read by a person; a `Verification` has all of them.
 _PROBLEMS_SHOWN_MAX: Final = 10
+#: A file system may note times as coarsely as this (FAT): what changed within it may look the same.
+_TIME_GRAIN_NS: Final = 2_000_000_000
 _LOG_AGAIN: Final = "Log the original again: that repairs the version."
 
 
@@ -106,6 +111,8 @@ def _wrong_size(folder: EntryFolder, entry: Entry) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return f"is missing from {folder.folder}"
     except (TrackerError, OSError) as error:
+        if is_from_signal(error):
+            raise
         return f"cannot be read: {error}"
     if not stat.S_ISREG(status.st_mode):
         return f"is no regular file any more, in {folder.folder}"
@@ -139,6 +146,8 @@ def _wrong_content(folder: EntryFolder, entry: Entry, progress: Progress) -> str
     try:
         content = digest_of(file, progress, follow=entry.ref is not None)
     except (TrackerError, OSError) as error:
+        if is_from_signal(error):
+            raise
         return f"cannot be read: {error}"
     if entry.digest is not None and content.digest != entry.digest:
         return (
@@ -170,6 +179,56 @@ def raise_first(problems: Iterable[Problem]) -> None:
     shown = "; ".join(str(problem) for problem in found[:_PROBLEMS_SHOWN_MAX])
     more = len(found) - _PROBLEMS_SHOWN_MAX
     raise ArtifactError(f"{shown}{f'; and {more} more' if more > 0 else ''}. {_LOG_AGAIN}")
+
+
+class CheckedFiles:
+    """Files whose content was compared with what was listed; they are read again when they look changed."""
+
+    def __init__(self) -> None:
+        self._looks: dict[Path, tuple[str | None, tuple[int, ...]]] = {}
+
+    def check(self, version: StoredVersion, entry: Entry) -> Path:
+        """Return where the content of an entry of this machine lies, once it is known to be right.
+
+        A local reference that had no content when it was logged is not compared.
+
+        Raises:
+            ArtifactError: it is not what was logged.
+        """
+        file = version.folder.place(entry.path) if entry.ref is None else local_path_of(entry.ref)
+        assert file is not None, "a remote reference has no file here"
+        if entry.ref is not None and entry.digest is None:
+            return file
+        look = _look_of(file)
+        if look is not None and self._looks.get(file) == (entry.digest, look):
+            return file
+        now_ns = time.time_ns()
+        progress = Progress(f"checking {version.name}", entry.size or 0)
+        try:
+            raise_first(content_problems(version.one(entry), progress))
+        finally:
+            progress.close()
+        if look is not None and now_ns - max(look[-2:]) > _TIME_GRAIN_NS:
+            self._looks[file] = (entry.digest, look)
+        return file
+
+
+def _look_of(file: Path) -> tuple[int, ...] | None:
+    """Return what changes with a file's content, its two times last; ``None`` where it cannot be seen."""
+    try:
+        status = file.stat()
+    except OSError as error:
+        if is_from_signal(error):
+            raise
+        return None
+    # The time of the last change of status too: programs can set the other one back, not this.
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 def materialise(version: StoredVersion) -> None:
@@ -245,7 +304,9 @@ def _has(place: Path, entry: Entry) -> bool:
             place.lstat().st_size == entry.size
             and digest_of(place, follow=False).digest == entry.digest
         )
-    except (TrackerError, OSError):
+    except (TrackerError, OSError) as error:
+        if is_from_signal(error):
+            raise
         return False
 
 

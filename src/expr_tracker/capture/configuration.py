@@ -7,7 +7,9 @@ boolean is kept under the name ``value``, as `log` keeps it. None of these packa
 imported here: an object of theirs can only come from a program that did.
 
 Nothing is flattened, so ``{"a": {"b": 2}, "a.b": 1}`` keeps both. Values are encoded one by one: a
-function becomes its ``repr`` with a warning, and its neighbours stay what they are.
+function becomes its ``repr`` with a warning, and its neighbours stay what they are. So does an
+object whose own code fails while it is looked at, a proxy outside of its context for example: a
+value never keeps a run from being opened.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from typing import Any, Final
 
 from expr_tracker.capture.redaction import REDACTED, redact
 from expr_tracker.errors import OptionError
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.limits import all_elements
 from expr_tracker.notices import counted, logger
-from expr_tracker.row import RowEncoder, key_text
+from expr_tracker.row import RowEncoder, items_of, key_text
+from expr_tracker.texts import cut, reason_of, text_of
 
 __all__ = ["config_from"]
 
@@ -41,40 +46,34 @@ _ACCEPTED: Final = (
 )
 
 
-def config_from(value: object, warn: Callable[[str, str], None] | None = None) -> dict[str, Any]:
+def config_from(
+    value: object,
+    warn: Callable[[str, str], None] | None = None,
+    *,
+    argument: str = "config",
+) -> dict[str, Any]:
     """Return ``value`` as a dict of plain values, secrets redacted.
 
     Args:
         value: the configuration, in one of the forms above.
         warn: called once with ``(key, text)`` for each value that degrades; logs by default.
+        argument: what the caller's own caller knows it by, for the refusal.
 
     Raises:
         OptionError: ``value`` has none of these forms.
     """
     if value is None:
         return {}
-    opened = _omega_container(value)
-    value = value if opened is None else opened
-    if isinstance(value, (list, tuple, str, int, float)):
-        value = {"value": value}
     reader = _Reader(warn if warn is not None else _log_warning)
     plain = reader.read(value)
     if plain is None:
-        shown = repr(redact(_shortened(value)))
+        shown = repr(redact(cut(text_of(str, value), 60)))
         raise OptionError(
-            f"config={shown} ({type(value).__name__}): expected {_ACCEPTED}. "
-            "Give a single value a name: config={'value': ...}."
+            f"{argument}={shown} ({type(value).__name__}): expected {_ACCEPTED}. "
+            f"Give a single value a name: {argument}={{'value': ...}}."
         )
     redacted: dict[str, Any] = redact(plain)
     return redacted
-
-
-def _shortened(value: object) -> str:
-    try:
-        text = str(value)
-    except Exception:  # noqa: BLE001 - the object's own fault; its type is named all the same
-        return "?"
-    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _log_warning(key: str, text: str) -> None:
@@ -93,26 +92,41 @@ class _Reader:
 
     def read(self, value: object) -> dict[str, Any] | None:
         """Return a whole configuration, plain; ``None`` where it is no mapping."""
+        value = self._without_omega(value)
         self._open.add(id(value))
-        mapping = self._opened("", value)
-        return None if mapping is None else self._members("", mapping, depth=0)
+        if issubclass(type(value), _NAMELESS):
+            return self._members("", [("value", value)], depth=0)
+        members = self._opened("", value)
+        return None if members is None else self._members("", members, depth=0)
 
-    def _members(self, path: str, mapping: Mapping[Any, Any], *, depth: int) -> dict[str, Any]:
+    def _without_omega(self, value: object) -> object:
+        try:
+            opened = _omega_container(value)
+        except Exception as error:  # `_opened` meets it again, and says it
+            if is_from_signal(error):
+                raise
+            return value
+        return value if opened is None else opened
+
+    def _members(self, path: str, members: _Members, *, depth: int) -> dict[str, Any]:
         plain: dict[str, Any] = {}
-        for key, value in mapping.items():
-            name = _name(key)
+        for key, value in members:
+            name = key_text(key)
             place = f"{path}.{name}" if path else name
             if name in plain:
                 self._warn(place, "two keys have this text; the later value is kept")
             plain[name] = self._value(place, value, depth + 1)
         return plain
 
-    def _opened(self, path: str, value: object) -> Mapping[Any, Any] | None:
+    def _opened(self, path: str, value: object) -> _Members | None:
         """Return a container's members as they are; ``None`` where it is none, or fails."""
         try:
-            return _mapping_from(value)
-        except Exception as error:  # noqa: BLE001 - any object may raise anything
-            self._warn(path, f"cannot be opened: {_reason(error)}")
+            mapping = _mapping_from(value)
+            return None if mapping is None else items_of(mapping)
+        except Exception as error:  # any object may raise anything
+            if is_from_signal(error):
+                raise
+            self._warn(path, f"cannot be opened: {reason_of(error)}")
             return None
 
     def _value(self, path: str, value: object, depth: int) -> Any:
@@ -121,6 +135,15 @@ class _Reader:
             if self._values_left == -1:
                 self._warn(path, f"cut here: the limit is {_VALUES_MAX} values")
             return _CUT
+        try:
+            return self._read(path, value, depth)
+        except Exception as error:  # any object may raise anything, when asked what it is too
+            if is_from_signal(error):
+                raise
+            # The encoder of rows looks at it in other ways; where these fail too it says why.
+            return self._encoded(path, value)
+
+    def _read(self, path: str, value: object, depth: int) -> Any:
         if isinstance(value, str):
             return self._text(path, value)
         if callable(getattr(value, "get_secret_value", None)):
@@ -135,12 +158,18 @@ class _Reader:
 
     def _container(self, path: str, value: object, depth: int) -> Any:
         if isinstance(value, (list, tuple)):
-            return [self._value(f"{path}.{i}", v, depth + 1) for i, v in enumerate(value)]
+            try:
+                elements = all_elements(value)
+            except Exception as error:  # of a class without an end, say; the encoder tells why
+                if is_from_signal(error):
+                    raise
+                return self._encoded(path, value)
+            return [self._value(f"{path}.{i}", v, depth + 1) for i, v in enumerate(elements)]
         # Arrays and frames have a to_dict too; the encoder knows them better.
         is_array = hasattr(value, "__array__") or hasattr(value, "__dataframe__")
-        mapping = None if is_array else self._opened(path, value)
-        if mapping is not None:
-            return self._members(path, mapping, depth=depth)
+        members = None if is_array else self._opened(path, value)
+        if members is not None:
+            return self._members(path, members, depth=depth)
         return self._encoded(path, value)
 
     def _encoded(self, path: str, value: object) -> Any:
@@ -148,8 +177,9 @@ class _Reader:
         return self._text(path, plain) if isinstance(plain, str) else plain
 
     def _text(self, path: str, text: str) -> str:
+        text = str.__str__(text)  # of a subclass too, whatever its methods say
         if len(text) <= _TEXT_CHARACTERS_MAX:
-            return str.__str__(text)
+            return text
         rest = len(text) - _TEXT_CHARACTERS_MAX
         self._warn(
             path, f"cut by {counted(rest, 'character')}; the limit is {_TEXT_CHARACTERS_MAX}"
@@ -158,6 +188,10 @@ class _Reader:
 
 
 _PLAIN: Final = frozenset({int, float, bool, type(None), bytes})
+#: A configuration of one of these has no names; it is kept under the name ``value``.
+_NAMELESS: Final = (list, tuple, str, int, float)
+#: The members of a container, as a list: it may change, or fail, while it is walked.
+_Members = list[tuple[Any, Any]]
 
 
 def _mapping_from(value: object) -> Mapping[Any, Any] | None:  # noqa: PLR0911 - one line per form
@@ -187,8 +221,8 @@ def _mapping_from_method(value: object) -> Mapping[Any, Any] | None:
         try:
             # pydantic: its JSON form hides secrets and writes times and paths as text.
             members = method(mode="json") if name == "model_dump" else method()
-        except Exception:
-            if name != "model_dump":
+        except Exception as error:
+            if name != "model_dump" or is_from_signal(error):
                 raise
             # A field without a JSON form must not cost the others.
             members = method()
@@ -205,16 +239,7 @@ def _omega_container(value: object) -> object | None:
     to_container = omegaconf.OmegaConf.to_container
     try:
         return to_container(value, resolve=True)  # type: ignore[no-any-return]
-    except Exception:  # noqa: BLE001 - a missing variable: the interpolation's text says as much
+    except Exception as error:  # a missing variable: the interpolation's text says as much
+        if is_from_signal(error):
+            raise
         return to_container(value, resolve=False)  # type: ignore[no-any-return]
-
-
-def _name(key: object) -> str:
-    try:
-        return key_text(key)
-    except Exception:  # noqa: BLE001 - a key whose str raises still has a type
-        return f"<unrepresentable {type(key).__name__}>"
-
-
-def _reason(error: Exception) -> str:
-    return (str(error) or type(error).__name__)[:200]

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.capture.programs import Answer, ProgramError, ask
 from expr_tracker.capture.redaction import LineRedactor, redact_argv, redact_text
+from expr_tracker.interruption import is_from_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -112,7 +113,9 @@ def capture_environment(
             continue
         try:
             value = part()
-        except Exception as error:  # noqa: BLE001 - whatever a part meets is told, not raised
+        except Exception as error:  # whatever a part meets is told, not raised
+            if is_from_signal(error):
+                raise
             capture.errors[name] = redact_text(str(error) or type(error).__name__)[:500]
             continue
         if value is not None:
@@ -156,6 +159,8 @@ class _Capture:
         try:
             program["directory"] = str(self._working_directory or Path.cwd())
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self.errors["program"] = f"the working directory: {error.strerror}"
         return program
 
@@ -241,7 +246,9 @@ class _Capture:
             try:
                 # A broken installation has no name or version.
                 found.add(f"{distribution.metadata['Name']}=={distribution.version}")
-            except Exception as error:  # noqa: BLE001 - one damaged package hides no other
+            except Exception as error:  # one damaged package hides no other
+                if is_from_signal(error):
+                    raise
                 self.errors["packages"] = f"a package is damaged: {type(error).__name__}"
         return sorted(found, key=str.lower)
 
@@ -402,5 +409,7 @@ def _bytes_from_mib(text: str) -> int | None:
 def _attempt(call: Callable[[], Any]) -> Any:
     try:
         return call()
-    except Exception as error:  # noqa: BLE001 - handed to the thread that asked
+    except Exception as error:  # handed to the thread that asked
+        if is_from_signal(error):
+            raise
         return error

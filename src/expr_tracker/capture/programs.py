@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal, suppress_own
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -68,6 +70,8 @@ def ask(
             start_new_session=True,
         )
     except OSError as error:
+        if is_from_signal(error):
+            raise
         raise ProgramError(f"cannot be started: {error.strerror}") from None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -144,7 +148,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """
     if process.returncode is not None:
         return
-    with contextlib.suppress(OSError):
+    with suppress_own(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_REAP_SECONDS)

@@ -2,17 +2,18 @@
 
 Three rules, the same everywhere:
 
-1. A value under a name of `secret_names` is replaced: members of trees, ``--key value`` and
-   ``key=value`` in argument lists, ``key: value``, ``key="value"`` and headers in text.
+1. A value under a name of `secret_names` is replaced: members of trees, pairs in lists of pairs,
+   ``--key value`` and ``key=value`` in argument lists, ``key: value``, ``key="value"`` and headers
+   in text.
 2. What `token_shapes` knows is replaced wherever it stands.
 3. A text that is JSON is searched as the tree that it stands for.
 4. Never replaced: ``True``, ``False``, ``None``, floats, whole numbers of at most six digits (a
    count, a size or a vocabulary index is no secret; written as text likewise), empty text, and
    references such as ``${API_KEY}`` that name a secret without holding it.
 
-Structure survives: the same keys, the same lengths, a text for each text that is replaced. The
-functions are idempotent and take time in proportion to their input. They are a net for accidents;
-a secret under an innocent name and in no known shape passes.
+Structure survives: as many keys (those that hold a secret themselves lose it), the same lengths, a
+text for each text that is replaced. The functions are idempotent and take time in proportion to their
+input. They are a net for accidents; a secret under an innocent name and in no known shape passes.
 """
 
 from __future__ import annotations
@@ -21,14 +22,21 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.capture.secret_names import has_secret_stem, is_login_name, is_secret_name
+from expr_tracker.capture.secret_names import (
+    has_secret_stem,
+    is_group_name,
+    is_login_name,
+    is_secret_name,
+)
 from expr_tracker.capture.text_pairs import is_harmless, is_secret_value, without_pairs
 from expr_tracker.capture.token_shapes import (
     KEY_BLOCK_BEGIN,
     KEY_BLOCK_END,
     REDACTED,
+    is_plain_word,
     without_shapes,
 )
+from expr_tracker.interruption import is_from_signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,6 +60,10 @@ _CONNECTION_ENDINGS: Final = ("dsn", "uri", "url", "db", "database", "connection
 #: ``user:password`` alone, as programs pass it to a library for HTTP.
 _LOGIN: Final = re.compile(r"([^\s:/@]{1,128}:)([^\s:/@]+)")
 
+#: What curl calls it; a password may hold anything. ``-u 1000:1000`` is a user and a group.
+_LOGIN_FLAGS: Final = frozenset({"u", "user", "U", "proxy-user"})
+_FLAG_LOGIN: Final = re.compile(r"([^\s:/@]{1,128}:)(?!//)(\S+)")
+
 _FLAG: Final = re.compile(r"--?([A-Za-z][\w.-]*)", re.ASCII)
 #: A value may begin with a hyphen (a key block, a number); a flag goes on with a letter.
 _NEXT_FLAG: Final = re.compile(r"--?[A-Za-z]")
@@ -69,12 +81,13 @@ def redact_argv(argv: Sequence[str]) -> list[str]:
     flag: str | None = None
     for argument in argv:
         if flag is not None and _NEXT_FLAG.match(argument) is None:
-            redacted.append(_under_name(flag, argument))
+            redacted.append(_under_flag(flag, argument))
             flag = None
             continue
         pair = _PAIR.fullmatch(argument)
         if pair is not None:
-            redacted.append(pair[1] + _under_name(pair[2], pair[3]))
+            under = _under_flag if argument.startswith("-") else _under_name
+            redacted.append(pair[1] + under(pair[2], pair[3]))
             flag = None
             continue
         match = _FLAG.fullmatch(argument)
@@ -85,6 +98,8 @@ def redact_argv(argv: Sequence[str]) -> list[str]:
 
 def redact_text(text: str) -> str:
     """Return ``text`` (a line, a document, a diff) without secrets."""
+    if is_plain_word(text):
+        return text
     for _ in range(_PASSES_MAX):
         redacted = without_pairs(without_shapes(text))
         if redacted == text:
@@ -103,7 +118,9 @@ def _without_members(text: str) -> str:
         tree = json.loads(text)
         redacted = redact(tree)
         return text if redacted == tree else json.dumps(redacted, ensure_ascii=False)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if is_from_signal(error):
+            raise
         return text
 
 
@@ -129,41 +146,56 @@ class LineRedactor:
 # --- trees ---------------------------------------------------------------------------------------
 
 
-def _tree(value: Any, *, secret: bool, depth: int) -> Any:
+def _tree(value: Any, *, secret: bool, depth: int, name: str | None = None) -> Any:
     if isinstance(value, str):
         return _secret_text(value) if secret else redact_text(value)
     if depth >= _DEPTH_MAX:
         return REDACTED
     if isinstance(value, dict):
-        return _members(value, secret=secret, depth=depth + 1)
+        group = name if name is not None and is_group_name(name) else None
+        return _members(value, secret=secret, group=group, depth=depth + 1)
     if isinstance(value, (list, tuple)):
-        return _items(value, secret=secret, depth=depth + 1)
+        return _items(value, secret=secret, name=name, depth=depth + 1)
     if secret and type(value) is int and abs(value) > _HARMLESS_NUMBER_MAX:
         return REDACTED
     return value
 
 
-def _members(mapping: Mapping[Any, Any], *, secret: bool, depth: int) -> dict[Any, Any]:
+def _members(
+    mapping: Mapping[Any, Any], *, secret: bool, group: str | None, depth: int
+) -> dict[Any, Any]:
     # {"name": "API_KEY", "value": "..."}: how containers and headers list their settings.
     named = mapping.get("name", mapping.get("key"))
     holds_secret = isinstance(named, str) and is_secret_name(named)
-    return {
-        key: _member(
-            key,
-            value,
-            secret=secret or is_secret_name(str(key)) or (holds_secret and key == "value"),
-            depth=depth,
-        )
-        for key, value in mapping.items()
-    }
+    members: dict[Any, Any] = {}
+    for key, value in mapping.items():
+        kept = _key(key, members, mapping)
+        is_secret = secret or (holds_secret and key == "value")
+        members[kept] = _member(kept, value, secret=is_secret, group=group, depth=depth)
+    return members
 
 
-def _member(key: Any, value: Any, *, secret: bool, depth: int) -> Any:
+def _key(key: Any, taken: Mapping[Any, Any], mapping: Mapping[Any, Any]) -> Any:
+    """Return a key without what it holds of a secret, unlike every other key."""
+    if not isinstance(key, str) or (redacted := redact_text(key)) == key:
+        return key
+    number, unlike = 1, redacted
+    while unlike in taken or unlike in mapping:
+        number += 1
+        unlike = f"{redacted} ({number})"
+    return unlike
+
+
+def _member(key: Any, value: Any, *, secret: bool, group: str | None, depth: int) -> Any:
+    name = str(key)
+    secret = (
+        secret or is_secret_name(name) or (group is not None and is_secret_name(f"{name}_{group}"))
+    )
     if not secret and isinstance(value, str) and isinstance(key, str):
         return _under_name(key, value)
-    if not secret and is_login_name(str(key)) and _is_pair_of_texts(value):
+    if not secret and is_login_name(name) and _is_pair_of_texts(value):
         return type(value)((redact_text(value[0]), _secret_text(value[1])))
-    return _tree(value, secret=secret, depth=depth)
+    return _tree(value, secret=secret, name=name, depth=depth)
 
 
 def _is_pair_of_texts(value: Any) -> bool:
@@ -175,13 +207,39 @@ def _is_pair_of_texts(value: Any) -> bool:
 
 
 def _items(
-    items: list[Any] | tuple[Any, ...], *, secret: bool, depth: int
+    items: list[Any] | tuple[Any, ...], *, secret: bool, name: str | None, depth: int
 ) -> list[Any] | tuple[Any, ...]:
+    redacted: list[Any]
     if not secret and items and all(isinstance(item, str) for item in items):
         redacted = redact_argv(items)
+        if name is not None:
+            redacted = [_secret_text(t) if is_secret_value(name, t) else t for t in redacted]
+    elif not secret and items and all(map(_is_named, items)):
+        redacted = [_pair(item, depth) for item in items]
     else:
-        redacted = [_tree(item, secret=secret, depth=depth) for item in items]
+        redacted = [_tree(item, secret=secret, name=name, depth=depth) for item in items]
     return tuple(redacted) if isinstance(items, tuple) else redacted
+
+
+def _is_named(item: Any) -> bool:
+    """Say whether this is a name and its value, as headers and parameters are listed."""
+    return type(item) in {list, tuple} and len(item) == 2 and isinstance(item[0], str)
+
+
+def _pair(item: list[Any] | tuple[Any, ...], depth: int) -> list[Any] | tuple[Any, ...]:
+    name, value = redact_argv(item) if _is_pair_of_texts(item) else (redact_text(item[0]), item[1])
+    if depth >= _DEPTH_MAX:
+        return type(item)((name, REDACTED))
+    return type(item)((name, _member(name, value, secret=False, group=None, depth=depth + 1)))
+
+
+def _under_flag(flag: str, text: str) -> str:
+    """Return the argument that stands behind ``flag``, replaced or searched."""
+    if flag in _LOGIN_FLAGS:
+        match = _FLAG_LOGIN.fullmatch(text)
+        if match is not None and not is_harmless(match[2]):
+            return match[1] + REDACTED
+    return _under_name(flag, text)
 
 
 def _under_name(name: str, text: str) -> str:

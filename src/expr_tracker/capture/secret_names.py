@@ -20,11 +20,14 @@ from typing import Final
 
 __all__ = [
     "has_secret_stem",
+    "is_directory_name",
+    "is_group_name",
     "is_header_name",
     "is_key_like_name",
     "is_login_name",
     "is_secret_name",
     "is_token_name",
+    "is_tokens_name",
 ]
 
 #: Every name that this module calls secret, key-like or a login holds one of these.
@@ -114,6 +117,8 @@ _DESCRIPTIONS: Final = _words_of(
 _PASS_OWNERS: Final = _words_of(
     "admin db database ftp http mail mysql pg postgres proxy redis root smtp sudo user"
 )
+#: Names of groups whose members carry the owner: ``{"tokens": {"hf": ...}}``.
+_GROUPS: Final = frozenset({"key", "keys", "tokens"})
 #: The shell's variables for the working directory, not passwords.
 _WORKING_DIRECTORY_NAMES: Final = frozenset({"PWD", "OLDPWD"})
 
@@ -131,28 +136,45 @@ def is_secret_name(name: str) -> bool:
 
 def is_key_like_name(name: str) -> bool:
     """Say whether 40 hexadecimal digits beside ``name`` are an access key rather than a digest."""
-    return not {"key", "wandb", "login"}.isdisjoint(_words(name[-_NAME_CHARACTERS_MAX:]))
+    return not {"key", "wandb", "login"}.isdisjoint(_words(name))
 
 
 def is_header_name(name: str) -> bool:
     """Say whether ``name`` is a header whose secret reaches to the end of its line."""
-    return not {"authorization", "cookie"}.isdisjoint(_words(name[-_NAME_CHARACTERS_MAX:]))
+    return not {"authorization", "cookie"}.isdisjoint(_words(name))
 
 
 def is_token_name(name: str) -> bool:
     """Say whether ``name`` ends in *token* or *bearer*, in free text maybe ordinary words."""
-    return _words(name[-_NAME_CHARACTERS_MAX:])[-1:] in (["token"], ["bearer"])
+    return _last_word(name) in {"token", "bearer"}
 
 
 def is_login_name(name: str) -> bool:
     """Say whether ``user:password`` may stand under ``name``, as under ``basic_auth``."""
-    return _words(name[-_NAME_CHARACTERS_MAX:])[-1:] in (["auth"], ["userpwd"])
+    return _last_word(name) in {"auth", "userpwd"}
 
 
-# A run's names repeat: a console that prints the same key a million times splits it once.
+def is_group_name(name: str) -> bool:
+    """Say whether a member of what stands under ``name`` is to be judged with ``name`` behind it.
+
+    ``hf`` is no secret name, ``hf_tokens`` is; so is *hf* under *tokens*.
+    """
+    return _last_word(name) in _GROUPS
+
+
+def is_tokens_name(name: str) -> bool:
+    """Say whether ``name`` ends in *tokens*, and no word of text modelling stands before it."""
+    return _last_word(name) == "tokens" and _TEXT_WORDS.isdisjoint(_words(name))
+
+
+def is_directory_name(name: str) -> bool:
+    """Say whether ``name`` is ``PWD``: a directory to a shell, a password in an ODBC string."""
+    return name.lstrip("-") == "PWD"
+
+
 @lru_cache(maxsize=1024)
 def _is_secret(name: str) -> bool:
-    words = _words(name)
+    words = _words_in(name)
     if not words or words[-1] in _DESCRIPTIONS or name.lstrip("-") in _WORKING_DIRECTORY_NAMES:
         return False
     if any(word in _SECRETS or word.endswith(_SECRET_ENDINGS) for word in words):
@@ -162,7 +184,7 @@ def _is_secret(name: str) -> bool:
     return _is_secret_at_the_end(words)
 
 
-def _is_secret_at_the_end(words: list[str]) -> bool:
+def _is_secret_at_the_end(words: tuple[str, ...]) -> bool:
     *before, last = words
     owner = before[-1] if before else None
     if last == "token":
@@ -176,5 +198,16 @@ def _is_secret_at_the_end(words: list[str]) -> bool:
     return last == "pw"
 
 
-def _words(name: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(name)]
+def _last_word(name: str) -> str | None:
+    words = _words(name)
+    return words[-1] if words else None
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return _words_in(name[-_NAME_CHARACTERS_MAX:])
+
+
+# A run's names repeat: a console that prints the same key a million times splits it once.
+@lru_cache(maxsize=1024)
+def _words_in(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(name))

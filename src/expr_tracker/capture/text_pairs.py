@@ -13,10 +13,12 @@ from typing import Final
 
 from expr_tracker.capture.secret_names import (
     has_secret_stem,
+    is_directory_name,
     is_header_name,
     is_key_like_name,
     is_secret_name,
     is_token_name,
+    is_tokens_name,
 )
 from expr_tracker.capture.token_shapes import REDACTED
 
@@ -28,6 +30,10 @@ _HARMLESS: Final = re.compile(
     r"|\$[A-Z_][A-Z0-9_]*|\$?\{\{?[A-Z_:. 0-9]*\}?\}|%[A-Z_]+%|\*+",
     re.ASCII | re.IGNORECASE,
 )
+#: The beginning of a directory, a variable or a command that gives one.
+_DIRECTORY: Final = re.compile(r"[/~.\\$%`]|[A-Za-z]:[\\/]")
+#: Pieces of text are shorter, and names of files have other characters too.
+_CREDENTIAL: Final = re.compile(r"(?=\D*+\d)(?=[^A-Za-z]*+[A-Za-z])[A-Za-z0-9]{20,}+", re.ASCII)
 _HEX_KEY: Final = re.compile(r"[0-9a-f]{40}")
 _QUOTED_HEX_KEY: Final = re.compile(r"\\?[\"']?(?P<key>[0-9a-f]{40})(?![\w-])", re.ASCII)
 
@@ -82,9 +88,13 @@ def is_harmless(text: str) -> bool:
 
 def is_secret_value(name: str, text: str) -> bool:
     """Say whether ``text`` under ``name`` is to be taken for a secret."""
-    return is_secret_name(name) or (
-        len(text) == 40 and is_key_like_name(name) and _HEX_KEY.fullmatch(text) is not None
-    )
+    if is_secret_name(name):
+        return True
+    if is_directory_name(name):
+        return _DIRECTORY.match(text) is None
+    if is_tokens_name(name):
+        return _CREDENTIAL.fullmatch(text) is not None
+    return len(text) == 40 and is_key_like_name(name) and _HEX_KEY.fullmatch(text) is not None
 
 
 def without_pairs(text: str) -> str:
@@ -102,7 +112,7 @@ def _without(pattern: re.Pattern[str], text: str) -> str:
         name = match["name"] or match.groupdict().get("login") or ""
         if name.lower() in {"key", "keys"}:
             name = _word_before(text, match.start("name")) + name
-        if not (is_secret_name(name) or is_key_like_name(name)):
+        if not (is_secret_name(name) or is_key_like_name(name) or is_directory_name(name)):
             continue
         start, stop = _secret_span(text, match, name)
         if start < stop:
@@ -122,7 +132,10 @@ def _word_before(text: str, start: int) -> str:
 def _secret_span(text: str, match: re.Match[str], name: str) -> tuple[int, int]:
     """Return where the value behind ``match`` is to be replaced; an empty span leaves it."""
     position = match.end()
-    if not is_secret_name(name):
+    if is_directory_name(name):
+        if _DIRECTORY.match(text, position):
+            return position, position
+    elif not is_secret_name(name):
         key = _QUOTED_HEX_KEY.match(text, position)
         return (position, position) if key is None else key.span("key")
     value = _VALUE.match(text, position)

@@ -3,8 +3,8 @@
 One module a command, loaded when it is asked for: ``et history`` must not pay for ``et export``.
 The console script calls `main`, a click group: ``click.testing.CliRunner`` invokes it, and commands may
 be added to it.
-`ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact` and `completion` are what their
-names say. What they share: `parameters` are the kinds of values that options take, `candidates` what
+`ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact`, `rescue` and `completion` are what
+their names say. What they share: `parameters` are the kinds of values that options take, `candidates` what
 a half-typed word may become, `output` where a file goes, `table` and `terminal` print, `progress`
 draws a bar, and `failure` makes one line of whatever goes wrong.
 """
@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "trace": "Write a run's spans as a timeline, or sum them up.",
     "console": "Show the captured output of a run.",
     "artifact": "List, show, fetch and check stored artifacts.",
+    "rescue": "Put the rows that a full disk kept out back into a run.",
     "completion": "Print the lines that turn on tab completion.",
 }
 

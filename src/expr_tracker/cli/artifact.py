@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from expr_tracker.cli import candidates
-from expr_tracker.cli.failure import check_command, one_line_usage_errors, reported
+from expr_tracker.cli.failure import Failure, check_command, one_line_usage_errors, reported
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes, local_time
 from expr_tracker.cli.terminal import say, say_json
 
@@ -183,11 +183,11 @@ def show(where: str, artifact: str, form: str) -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
     help="The folder to copy to; NAME-VERSION here if it is left out.",
 )
 @reported()
-def get(where: str, artifact: str, output: Path | None) -> None:
+def get(where: str, artifact: str, output: str | None) -> None:
     """Copy the files of one version to a folder, each checked against its digest.
 
     Files that are there already with the right content are kept, so a copy that was cut short can
@@ -198,7 +198,9 @@ def get(where: str, artifact: str, output: Path | None) -> None:
     et artifact get runs/llm model:best -o best
     """  # noqa: D301 - click reads the control character
     found = _store(where).find(artifact)
-    target = output or Path(f"{found.name}-{found.version}")
+    if output == "":
+        raise Failure("-o '': expected the path of a folder; '.' is the working directory.")
+    target = Path(f"{found.name}-{found.version}" if output is None else output)
     found.download(target)
     say(f"{found.qualified_name}: {len(found.entries)} files checked, in {target}")
 

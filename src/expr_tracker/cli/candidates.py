@@ -8,6 +8,7 @@ Nothing raises either. A name that a shell would take apart (spaces, quotes, glo
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 from pathlib import Path
@@ -26,19 +27,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attempts",
+    "column_below",
     "completer",
     "is_plain_word",
     "metric",
+    "metric_below",
     "metric_list",
     "paths",
+    "rank_list",
     "ranks",
+    "rescue_files",
     "runs",
+    "setting_below",
     "stream_list",
     "streams",
 ]
 
 #: More entries than anybody reads, of folders and of answers: a root may hold a year of sweeps.
 _ENTRIES_MAX: Final = 2000
+#: Runs that are looked into for the names in them, while somebody waits.
+_RUNS_READ: Final = 20
 #: What the shells of `et completion` pass on as one word.
 _PLAIN_WORD: Final = re.compile(r"[^\s'\"\\$`!*?\[\](){}<>|&;#~,]+")
 
@@ -123,6 +131,24 @@ def _is_run(path: str) -> bool:
 
 
 @completer
+def rescue_files(ctx: click.Context, word: str) -> Iterable[str] | None:
+    """Offer the rescue files of the temporary folder; paths where there is none."""
+    del ctx
+    import tempfile
+
+    from expr_tracker.rescue import is_rescue_name
+
+    names: list[str] = []
+    with os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if is_rescue_name(entry.name) and entry.path.startswith(word):
+                names.append(entry.path)
+            if len(names) == _ENTRIES_MAX:
+                break
+    return sorted(filter(is_plain_word, names)) or None
+
+
+@completer
 def streams(ctx: click.Context, word: str) -> Iterable[str]:
     """Offer the streams of the run."""
     return (name for name in _stream_names(ctx) if name.startswith(word))
@@ -148,6 +174,12 @@ def ranks(ctx: click.Context, word: str) -> Iterable[str]:
 
 
 @completer
+def rank_list(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the ranks of the stream, one after the comma."""
+    return _continued(word, map(str, sorted({key.rank for key in _keys_meant(ctx)})))
+
+
+@completer
 def attempts(ctx: click.Context, word: str) -> Iterable[str]:
     """Offer the attempts that the sidecar of the stream knows."""
     from expr_tracker.history.glimpse import attempts_seen
@@ -168,6 +200,56 @@ def metric(ctx: click.Context, word: str) -> Iterable[str]:
 def metric_list(ctx: click.Context, word: str) -> Iterable[str]:
     """Offer the metrics of the stream, one after the comma."""
     return _continued(word, _metric_names(ctx))
+
+
+@completer
+def metric_below(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the metrics of the first runs below the folder."""
+    return _chosen(word, _metrics_below(ctx))
+
+
+@completer
+def setting_below(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer what the first runs below the folder were configured with."""
+    return _chosen(word, _settings_below(ctx))
+
+
+@completer
+def column_below(ctx: click.Context, word: str) -> Iterable[str]:
+    """Offer the columns of the list, and the metrics below the folder."""
+    from expr_tracker.cli.parameters import RUN_COLUMNS
+
+    return [*(name for name in RUN_COLUMNS if name.startswith(word)),
+            *_chosen(word, [*_metrics_below(ctx), *(ctx.params.get("settings") or ())])]  # fmt: skip
+
+
+def _chosen(word: str, names: Iterable[str]) -> list[str]:
+    return sorted({name for name in names if name.startswith(word) and is_plain_word(name)})
+
+
+def _metrics_below(ctx: click.Context) -> Iterator[str]:
+    from expr_tracker.history.glimpse import keys_seen, metrics_seen
+
+    for run in _runs_listed(ctx):
+        for key in keys_seen(run):
+            yield from metrics_seen(run, key)
+
+
+def _settings_below(ctx: click.Context) -> Iterator[str]:
+    from expr_tracker.history import config_of
+    from expr_tracker.history.configuration import settings_in
+
+    for run in _runs_listed(ctx):
+        yield from settings_in(config_of(run))
+
+
+def _runs_listed(ctx: click.Context) -> Iterator[Path]:
+    from expr_tracker.history.status import find_runs
+    from expr_tracker.options import root_from_environment
+
+    given = ctx.params.get("directory") or next(iter(ctx.args), None)
+    root = Path(given or root_from_environment() or "runs").expanduser()
+    return itertools.islice(find_runs(root), _RUNS_READ)
 
 
 def _continued(word: str, names: Iterable[str]) -> list[str]:
@@ -206,5 +288,6 @@ def _keys(ctx: click.Context) -> list[StreamKey]:
 
 def _run(ctx: click.Context) -> Path:
     # An option that still waits for its value keeps click from giving the arguments their names.
-    given = ctx.params.get("run") or ctx.args[0]
+    names = [param.name for param in ctx.command.params if param.param_type_name == "argument"]
+    given = ctx.params.get("run") or ctx.args[names.index("run")]
     return Path(given).expanduser()

@@ -9,7 +9,7 @@ import click
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.output import output_of
-from expr_tracker.cli.parameters import Attempt, Rank, RunPath, stream_choice
+from expr_tracker.cli.parameters import Attempt, Ranks, RunPath, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 from expr_tracker.notices import counted
@@ -41,8 +41,8 @@ _FORMATS = ("parquet", "csv", "jsonl", "arrow")
     shell_complete=candidates.stream_list,
 )  # fmt: skip
 @click.option(
-    "--rank", type=Rank(), help="One rank; all if left out.",
-    shell_complete=candidates.ranks,
+    "--rank", type=Ranks(), help="Ranks, by comma; '*' for all, the default unless one stream is named.",
+    shell_complete=candidates.rank_list,
 )  # fmt: skip
 @click.option(
     "--attempt", type=Attempt(), help="One attempt alone, or all beside each other.",
@@ -55,7 +55,7 @@ def command(
     output: str | None,
     form: str | None,
     stream: str,
-    rank: int | None,
+    rank: int | list[int] | Literal["*"] | None,
     attempt: int | Literal["all"] | None,
 ) -> None:
     """Write everything that a run logged to one file.

@@ -129,9 +129,18 @@ def _as_spelled_here(message: str) -> str:
     for name in _options(ctx):
         if name.startswith("--"):
             keyword = re.escape(name[2:].replace("-", "_"))
-            message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=\.", f"{name}.", message)
+            message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=\.(?=\s|$)", f"{name}.", message)
             message = re.sub(rf"{_BEFORE_KEYWORD}{keyword}=", f"{name} ", message)
     return message
+
+
+def _of_system(error: OSError) -> str:
+    """Return what an error of the operating system says, and of what."""
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        # Of all that is looked for, the working directory alone is asked for without a name.
+        return "the working directory was removed"
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return where + (error.strerror or str(error))
 
 
 @contextlib.contextmanager
@@ -150,8 +159,7 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
         failure = Failure if isinstance(error, _WRONG_PATHS) else _SystemFailure
-        raise failure(where + (error.strerror or str(error))) from error
+        raise failure(_of_system(error)) from error
     finally:
         logger.removeHandler(warnings)

@@ -13,7 +13,7 @@ from expr_tracker.cli.failure import Failure, reported
 from expr_tracker.cli.parameters import (
     Attempt,
     Count,
-    Rank,
+    Ranks,
     RunPath,
     StepRange,
     metric_choice,
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     shell_complete=candidates.stream_list,
 )  # fmt: skip
 @click.option(
-    "--rank", type=Rank(), help="The rank; by default the lowest.",
-    shell_complete=candidates.ranks,
+    "--rank", type=Ranks(), help="Ranks, by comma; '*' for all; by default the lowest.",
+    shell_complete=candidates.rank_list,
 )  # fmt: skip
 @click.option("--dropna", is_flag=True, help="Leave out rows that have none of the metrics.")
 @click.option(
@@ -84,7 +84,7 @@ def command(  # noqa: PLR0913 - one argument an option
     named: tuple[str, ...],
     step_range: tuple[int | None, int | None] | None,
     stream: str | None,
-    rank: int | None,
+    rank: int | list[int] | Literal["*"] | None,
     dropna: bool,
     attempt: int | Literal["all"] | None,
     attempts: bool,
@@ -97,12 +97,15 @@ def command(  # noqa: PLR0913 - one argument an option
     \b
     et history runs/llm/sft-1 --metrics 'loss,eval/*'
     et history runs/llm/sft-1 --step-range 100:200
+    et history runs/llm/sft-1 --rank '*' -n 5
     et history runs/llm/sft-1 -n -1 --format csv > a.csv
     """  # noqa: D301 - click reads the control character
     wanted = stream_choice(stream)
     if attempts:
         if isinstance(wanted, list):
             raise Failure(f"--stream {stream!r}: --attempts lists those of one stream.")
+        if isinstance(rank, (list, str)):
+            raise Failure("--rank: --attempts lists those of one rank; pass its number.")
         _print(_attempt_rows(run, wanted, rank), form)
         return
     from expr_tracker.history import read_history

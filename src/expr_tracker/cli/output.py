@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.cli.failure import Failure
@@ -25,13 +24,13 @@ class Output:
     """The output that a command line names.
 
     Attributes:
-        path: what the library is told to write.
+        path: what the library is told to write, as it was typed: of ``''`` it has a word to say.
         is_standard: whether that is standard output: what the command says then goes to standard error.
     """
 
     def __init__(self, text: str) -> None:
         self.is_standard = text in _NAMES
-        self.path = Path(_STANDARD_OUTPUT if self.is_standard else text)
+        self.path = _STANDARD_OUTPUT if self.is_standard else text
 
 
 @contextlib.contextmanager

@@ -12,9 +12,11 @@ from expr_tracker.cli.failure import Failure
 from expr_tracker.ranges import STEP_MAX, STEP_MIN
 
 __all__ = [
+    "RUN_COLUMNS",
     "Attempt",
     "Count",
     "Rank",
+    "Ranks",
     "RunPath",
     "StepRange",
     "TimeRange",
@@ -28,6 +30,8 @@ else:
     # click >= 8.2 types its parameters; older ones cannot be subscripted.
     _OneLine = click.ParamType
 
+#: The columns that every list of runs has, by which it may be sorted.
+RUN_COLUMNS: Final = ("project", "name", "status", "streams", "rows", "last_step", "started")
 #: Steps of 64 bits have 19 digits.
 _STEP_RANGE: Final = re.compile(r"\s*(-?[0-9]{1,19})?\s*:\s*(-?[0-9]{1,19})?\s*", re.ASCII)
 _SECONDS: Final = r"([0-9]{1,19}(?:\.[0-9]{0,20})?)?"
@@ -126,7 +130,7 @@ class Attempt(_OneLine):
 
 
 class Rank(_OneLine):
-    """The rank of a process."""
+    """The rank of one process."""
 
     name = "number"
 
@@ -138,6 +142,29 @@ class Rank(_OneLine):
         if rank is None:
             raise Failure(f"--rank {text}: expected a whole number from 0 to {STEP_MAX}.")
         return rank
+
+
+class Ranks(_OneLine):
+    """Ranks as the functions that read runs take them: one, several with commas, or all."""
+
+    name = "a,b"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | list[int] | Literal["*"]:
+        """Return the number, the numbers, or ``*``."""
+        del param, ctx
+        text = str(value)
+        if text.strip() == "*":
+            return "*"
+        ranks = [_whole(number) for number in _comma_list(text)]
+        known = [rank for rank in ranks if rank is not None]
+        if not known or len(known) < len(ranks):
+            raise Failure(
+                f"--rank {text}: expected a whole number from 0 to {STEP_MAX}, several with commas, "
+                "or '*' for all."
+            )
+        return known[0] if len(known) == 1 else known
 
 
 class RunPath(_OneLine):

@@ -13,7 +13,7 @@ from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.output import output_of
 from expr_tracker.cli.parameters import (
-    Rank,
+    Ranks,
     RunPath,
     StepRange,
     TimeRange,
@@ -43,7 +43,10 @@ _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
     "--stream", metavar="A,B", help="Only these streams; 'default' is the unnamed one.",
     shell_complete=candidates.stream_list,
 )  # fmt: skip
-@click.option("--rank", type=Rank(), help="Only this rank.", shell_complete=candidates.ranks)
+@click.option(
+    "--rank", type=Ranks(), help="Only these ranks, by comma.",
+    shell_complete=candidates.rank_list,
+)  # fmt: skip
 @click.option("--step-range", type=StepRange(), help="Spans of steps a to b, b left out.")
 @click.option("--time-range", type=TimeRange(), help="Spans that overlap these Unix seconds.")
 @click.option(

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import RunNotFoundError
 from expr_tracker.store.files import RunFiles, StreamKey, stream_keys
-from expr_tracker.store.lines import decode_line
 from expr_tracker.store.names import check_stream
 from expr_tracker.store.producers import existing_run
-from expr_tracker.store.reader import whole_lines, whole_rows
+from expr_tracker.store.reader import whole_rows
 from expr_tracker.store.sidecar import warn_of_lost_parts
 
 if TYPE_CHECKING:
@@ -131,11 +130,10 @@ def read_console(path: Path, *, raw: bool = False) -> Iterator[dict[str, Any]]:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    lines = whole_lines(path)
+    rows = whole_rows(path)
     warn_of_lost_parts(path)
-    for line in lines:
-        row = decode_line(line)
-        if row is None or not isinstance(row.get("text"), str):
+    for row in rows:
+        if not isinstance(row.get("text"), str):
             continue
         if not raw:
             row["text"] = collapse(row["text"])

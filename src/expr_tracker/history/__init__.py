@@ -10,14 +10,15 @@ answers into tables, exports and proofs. It writes nothing into a run directory.
     frame = read_history("runs/project/name", -1, output_type="polars")
 
 From a question to its answer: `question` checks the keywords, `location` finds the files that they
-mean, `source` opens one, `view` says which of its lines count, and `retrieval` makes them rows by
-step; `answer` gives the rows their form, `columns` and `frames` make tables, with `nested` for values
-within values. `bulk` and `plain` are the short ways for whole streams. `reading` asks runs on disk,
-`live` the run of this process, and `follower` what was appended since.
+mean, `source` opens one and keeps count of its `damage`, `view` says which of its lines count, and
+`retrieval` makes them rows by step; `answer` gives the rows their form, `columns` and `frames` make
+tables, with `nested` for values within values. `bulk` and `plain` are the short ways for whole
+streams. `reading` asks runs on disk, `live` the run of this process, and `follower` what was appended
+since.
 
-About runs: `attempts`, `status`, `names` (what was logged, and what was probably meant) and `glimpse`
-(the same for who cannot wait). To others: `exports`; `verification` with `media_files`, `comparison`;
-`progress` counts the bytes of long work.
+About runs: `attempts`, `status`, `configuration`, `names` (what was logged, and what was probably
+meant) and `glimpse` (the same for who cannot wait). To others: `exports`; `verification` with
+`media_files`, `comparison`; `progress` counts the bytes of long work.
 
 Every name is loaded when it is first used: this package is imported by ``import expr_tracker``.
 """
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from expr_tracker.history.comparison import compare
+    from expr_tracker.history.configuration import config_of
     from expr_tracker.history.exports import ExportReport, Format, csv_cell, export
     from expr_tracker.history.follower import Follower, follow
     from expr_tracker.history.live import HistoryStore
@@ -58,6 +60,7 @@ __all__ = [
     "StreamReport",
     "check_logged",
     "compare",
+    "config_of",
     "csv_cell",
     "encode_line",
     "export",
@@ -89,6 +92,7 @@ _MODULES = {
     "StreamReport": "expr_tracker.history.verification",
     "check_logged": "expr_tracker.history.names",
     "compare": "expr_tracker.history.comparison",
+    "config_of": "expr_tracker.history.configuration",
     "csv_cell": "expr_tracker.history.exports",
     "encode_line": "expr_tracker.store.lines",
     "export": "expr_tracker.history.exports",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from expr_tracker.history.source import beginning_of
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import kept_of
+from expr_tracker.store.holders import holder_at
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import REWOUND
 
@@ -38,8 +39,8 @@ def told_attempts(
         attempts: what the lines say; by default as the index has it.
     """
     attempts = [*(source.index.attempts if attempts is None else attempts)]
-    holder = read_document(producer.files.lock) or {}
-    attempts[0] = _first(producer, source, attempts[0], holder=holder)
+    lock_document = read_document(producer.files.lock) or {}
+    attempts[0] = _first(producer, source, attempts[0], lock_document=lock_document)
     if attempts[0].pid is None and not attempts[0].offset:
         attempts[0] = replace(attempts[0], pid=_first_pid(producer, attempts))
     newest = attempts[-1]
@@ -52,14 +53,12 @@ def told_attempts(
     ]
 
 
-def _first(producer: Producer, source: Source, attempt: Attempt, *, holder: Row) -> Attempt:
+def _first(producer: Producer, source: Source, attempt: Attempt, *, lock_document: Row) -> Attempt:
     if attempt.offset or attempt.time is not None:
         return attempt
     time = source.first_time()
-    since, pid = holder.get("since"), holder.get("pid")
-    if time is not None and isinstance(since, float) and isinstance(pid, int) and since <= time:
-        # Locked before the first row and by nobody since: the same process wrote everything.
-        attempt = replace(attempt, pid=pid)
+    if time is not None:
+        attempt = replace(attempt, pid=holder_at(lock_document, time))
     if time is None:
         time = beginning_of(read_document(producer.files.identity) or {})
     return replace(attempt, time=time)

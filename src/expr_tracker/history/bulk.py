@@ -12,7 +12,7 @@ import re
 from array import array
 from bisect import bisect_left
 from operator import attrgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -20,9 +20,12 @@ from msgspec import UNSET
 from expr_tracker.history.columns import Columns, cells_of
 from expr_tracker.history.nested import heads_of
 from expr_tracker.history.question import Question, is_glob
-from expr_tracker.history.source import Source, has_one_object_per_line
 from expr_tracker.history.view import Stretch, View
 from expr_tracker.row import META_NAMES, STEP_MAX, STEP_MIN, Row, with_nonfinite
+from expr_tracker.store.lines import has_one_object_per_line, is_safe_to_skip, may_be_too_deep
+
+if TYPE_CHECKING:
+    from expr_tracker.history.source import Source
 
 __all__ = ["columns_of"]
 
@@ -115,7 +118,7 @@ class _LineDecoder:
 
     def _quickly(self, piece: bytes) -> dict[str, list[Any]] | None:
         """Return the cells, or ``None`` where a line is not one plain row of known columns."""
-        if self._decoder is None or (self._only is not None and not _is_safe_to_skip(piece)):
+        if self._decoder is None or (self._only is not None and not is_safe_to_skip(piece)):
             return None
         try:
             lines = self._decoder.decode_lines(piece)
@@ -132,28 +135,13 @@ class _LineDecoder:
             or min(steps) < STEP_MIN
             or max(steps) > STEP_MAX
             or not has_one_object_per_line(piece, len(lines))
+            or may_be_too_deep(piece)
         ):
             return None
         if b'"_nonfinite"' in piece:
             marks = map(attrgetter(f"f{len(self._names)}"), lines)
             _restore(cells, [(i, mark) for i, mark in enumerate(marks) if mark is not UNSET])
         return cells
-
-
-def _is_safe_to_skip(piece: bytes) -> bool:
-    """Say whether no member that is skipped unread can be damaged.
-
-    Only reading a text shows a bad escape or bytes that are no UTF-8.
-    """
-    if b"\\" in piece:
-        return False
-    if piece.isascii():
-        return True
-    try:
-        piece.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _restore(cells: dict[str, list[Any]], marks: list[tuple[int, Any]]) -> None:

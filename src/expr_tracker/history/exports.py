@@ -16,7 +16,6 @@ and step, where that is asked for. Nothing is lost on the way:
 from __future__ import annotations
 
 import csv
-import errno
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +34,7 @@ from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.output import output_place, writing_to
 from expr_tracker.surrogates import storable_text
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
@@ -92,17 +92,15 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
-        QueryError: an unknown format, an output that would overwrite the run itself, or an attempt
-            that a stream does not have.
+        QueryError: an unknown format, an output that can be no path or would overwrite the run
+            itself, or an attempt that a stream does not have.
         MissingExtraError: pyarrow is needed and not installed.
         OSError: the output cannot be written; what stood there stays.
     """
+    target = output_place(output)
     kind = _format_of(Path(output), format)
-    target = output_place(Path(output))
     attempt = ask(attempt=attempt).attempt
     producers = producers_of(run, stream, rank)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     if is_own_file(target, Path(run)):
         raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
     is_single = Path(run).is_file() or (stream != "*" and isinstance(stream, (str, type(None))))
@@ -143,14 +141,14 @@ def _format_of(target: Path, given: object) -> Format:
         found = _ENDINGS.get(target.suffix.lower())
         if found is None:
             raise QueryError(
-                f"output={target}: its ending names no format. End it with "
+                f"output={shown(str(target))}: its ending names no format. End it with "
                 f"{', '.join(_ENDINGS)}, or pass format=."
             )
         return found
     for known in get_args(Format):
-        if given == known:
+        if isinstance(given, str) and given == known:
             return known  # type: ignore[no-any-return]
-    raise QueryError(f"format={given!r}: expected {', '.join(map(repr, get_args(Format)))}.")
+    raise QueryError(f"format={shown(given)}: expected {', '.join(map(repr, get_args(Format)))}.")
 
 
 class _Reading:

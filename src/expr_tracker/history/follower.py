@@ -9,20 +9,22 @@ opens the file only while it looks, and warns of set-aside parts that are gone.
 from __future__ import annotations
 
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.errors import QueryError
 from expr_tracker.history.source import Source
 from expr_tracker.notices import logger
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.names import check_stream
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
+from expr_tracker.store.paths import absolute, path_given
 from expr_tracker.store.reader import LineFile
 from expr_tracker.store.sidecar import parts_said, tail_checksum
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from expr_tracker.row import Row
 
@@ -54,10 +56,10 @@ def follow(
 
     Raises:
         NameRefusedError: the stream's name cannot be one.
+        QueryError: ``run`` can be no path.
     """
-    path = Path(
-        run
-    ).absolute()  # it is opened again at every look, wherever the process stands then
+    # It is opened again at every look, wherever the process stands then.
+    path = absolute(path_given(run, "run", QueryError, expected="the path of a run"))
     if not path.name.endswith(".jsonl"):
         path = RunFiles(path, StreamKey(check_stream(stream), rank)).metrics
     follower = Follower(path)
@@ -73,6 +75,7 @@ class Follower:
         offset: how many bytes were read, over all parts of the file.
         restarts: how often the file was found cut or replaced.
         unreadable: lines that were skipped as damaged.
+        joined: lines whose end was damaged; the rows that it joins were returned.
         is_behind: whether the last look left something for the next one.
     """
 
@@ -81,6 +84,7 @@ class Follower:
         self.offset = 0
         self.restarts = 0
         self.unreadable = 0
+        self.joined = 0
         self.is_behind = False
         self._places: deque[tuple[int, int]] = deque(maxlen=_PLACES_MAX)
         self._head = b""
@@ -119,6 +123,7 @@ class Follower:
                     self.is_behind = True
                     break
             self.unreadable += len(source.unreadable) + len(source.foreign)
+            self.joined += len(source.damage.joined)
             self._move(file, end)
         return rows
 

@@ -25,6 +25,7 @@ from msgspec import UNSET
 
 from expr_tracker.errors import MissingExtraError
 from expr_tracker.history.columns import BOOL, Column, Columns, Kind, side_names
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
 from expr_tracker.surrogates import storable_text
 
@@ -102,7 +103,9 @@ def json_text(value: Any) -> str:
     """Return a value as strict JSON; a non-finite number is the text that names it, ``"NaN"``."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except ValueError:
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
         text = json.dumps(_with_words(value), ensure_ascii=False, allow_nan=False)
     return storable_text(text)
 

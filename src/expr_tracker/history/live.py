@@ -73,7 +73,7 @@ class HistoryStore:
         self._counting = threading.Lock()
         self._queries = 0
         self._disk_queries = 0
-        self._reported: tuple[int, int, int] = (0, 0, 0)
+        self._reported: tuple[int, ...] = (0, 0)
         #: The newest points by metric.
         self.series = Series(self._open, options.alert_window, guard)
 
@@ -195,7 +195,10 @@ class HistoryStore:
         )
 
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - known signature
-        """Hand what was committed to the file; with ``commit_open`` the open row too.
+        """Hand what was committed to the file, and the open row to its journal.
+
+        The death of the process loses none of it then. With ``commit_open`` the open row is
+        committed first.
 
         Raises:
             ForkedObjectError: the store belongs to the parent process.
@@ -224,7 +227,7 @@ class HistoryStore:
 
     def _report(self, source: Source) -> None:
         """Warn about damage once, not at every query that passes it."""
-        met = (len(source.unreadable), len(source.foreign), len(source.lost()))
+        met = (len(source.damage.offsets()), len(source.lost()))
         if any(map(int.__gt__, met, self._reported)):
             self._reported = met
             source.report()

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from expr_tracker.errors import QueryError, QuestionTypeError
-from expr_tracker.ranges import steps_from
+from expr_tracker.ranges import STEP_MAX, index_of, steps_from
 from expr_tracker.row import META_NAMES, key_text
+from expr_tracker.texts import shown, type_name
 
 if TYPE_CHECKING:
     import os
@@ -159,12 +160,13 @@ def ask(  # noqa: PLR0913 - the keywords of `history`
 def _count(n: object) -> int | None:
     if n is None:
         return None
-    if isinstance(n, (bool, str)) or not hasattr(n, "__index__"):
+    number = None if isinstance(n, (bool, str)) else index_of(n)
+    if number is None:
         raise QuestionTypeError(
-            f"n={n!r} ({type(n).__name__}): n is a number of steps; pass an int, or -1 for all."
+            f"n={shown(n)} ({type_name(n)}): n is a number of steps; pass an int, or -1 for all."
         )
-    number: int = n.__index__()
-    return number if number >= 0 else None
+    # A file has not as many lines as a step can count: more are all.
+    return number if 0 <= number <= STEP_MAX else None
 
 
 def _output(output_type: object) -> Output:
@@ -173,7 +175,7 @@ def _output(output_type: object) -> Output:
     found = _OUTPUTS.get(output_type.lower()) if isinstance(output_type, str) else None
     if found is None:
         raise QueryError(
-            f"output_type={output_type!r}: expected 'dict', 'pandas', 'polars' or 'arrow'."
+            f"output_type={shown(output_type)}: expected 'dict', 'pandas', 'polars' or 'arrow'."
         )
     return found
 
@@ -187,22 +189,24 @@ def _names(metrics: object) -> tuple[str, ...] | None:
         for name in metrics:
             if not isinstance(name, str):
                 raise QuestionTypeError(
-                    f"metrics has {name!r} ({type(name).__name__}): a metric's name is a text."
+                    f"metrics has {shown(name)} ({type_name(name)}): a metric's name is a text."
                 )
         is_set = isinstance(metrics, (set, frozenset))
         return tuple(dict.fromkeys(map(key_text, sorted(metrics) if is_set else metrics)))
     raise QuestionTypeError(
-        f"metrics={metrics!r} ({type(metrics).__name__}): expected a name, a glob such as "
+        f"metrics={shown(metrics)} ({type_name(metrics)}): expected a name, a glob such as "
         "'train/*', or a list of them."
     )
 
 
 def _attempt(attempt: object) -> int | Literal["all"] | None:
-    if attempt is None or attempt == "all":
-        return None if attempt is None else "all"
+    if attempt is None:
+        return None
+    if isinstance(attempt, str) and attempt == "all":
+        return "all"
     if isinstance(attempt, int) and not isinstance(attempt, bool) and attempt >= 1:
         return attempt
-    raise QueryError(f"attempt={attempt!r}: expected a number from 1, 'all', or None.")
+    raise QueryError(f"attempt={shown(attempt)}: expected a number from 1, 'all', or None.")
 
 
 def is_glob(name: str) -> bool:

@@ -1,8 +1,7 @@
 """The lines of one stream at one moment: its file, what waits for the file, and the open row.
 
 A `Source` turns bytes into metric rows and nothing more. Lines that are damaged cost themselves
-only: they are counted by their offset, so a block that is read twice counts once, and `report`
-says so in one warning.
+only: they are counted (`damage`), and `report` says so in one warning.
 """
 
 from __future__ import annotations
@@ -15,17 +14,20 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import msgspec
 
 from expr_tracker.errors import RunNotFoundError
+from expr_tracker.history.damage import Damage
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted, logger
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
 from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
+from expr_tracker.store.joined import joined_metric_lines, valid_step
 from expr_tracker.store.journal import read_journal
-from expr_tracker.store.lines import decode_line
+from expr_tracker.store.lines import decode_line, has_one_object_per_line, may_be_too_deep
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import is_marker
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index
+from expr_tracker.store.sidecar import Sidecar, load_index, missing_rows_text, read_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from expr_tracker.history.location import Producer
     from expr_tracker.store.live import LiveSnapshot
 
-__all__ = ["Source", "beginning_of", "has_one_object_per_line"]
+__all__ = ["Source", "beginning_of"]
 
 _decode_lines = msgspec.json.Decoder(type=dict[str, Any]).decode_lines
 #: Counting the line ends before a damaged line reads the file in pieces of this size.
@@ -45,22 +47,14 @@ _PARTS_SUFFIX: Final = ".jsonl.parts"
 _LINE_START_BYTES: Final = 4096
 
 
-def has_one_object_per_line(piece: bytes, count: int) -> bool:
-    """Say whether ``count`` objects decoded from ``piece`` stand on one line each.
-
-    A decoder takes line ends for white space, so two rows glued together, or one cut by a line
-    end, could pass unnoticed; the numbers then differ. An empty line would make up for a glued one,
-    so what glued rows look like is looked for too; it may stand in a text, and costs time only.
-    """
-    return piece.count(b"\n") == count and b"}{" not in piece
-
-
 class Source:
     """What can be read of one stream; offsets count the file's bytes, then the waiting lines.
 
     Attributes:
         index: the zone map; it covers everything up to ``size``.
         open_row: the uncommitted row, or ``None``.
+        damage: what was met of it.
+        sidecar: what it said before the file was opened.
         was_live: whether the lock of a stream that another process may write was held before the
             file was opened: a writer that ends in between is running still, not lost.
     """
@@ -79,10 +73,10 @@ class Source:
         self.index = index
         self.open_row = open_row
         self.was_live = False
+        self.sidecar = Sidecar()
         self._pending = pending
         self._pending_start = index.size - len(pending)
-        self._unreadable: set[int] = set()
-        self._foreign: set[int] = set()
+        self.damage = Damage()
         self._torn_bytes = 0
 
     @classmethod
@@ -97,13 +91,15 @@ class Source:
         files = producer.files
         # Asked before the file is opened as well: a writer that ends in between left no tail torn.
         was_live = is_locked(files.lock)
+        # Before the file too: a writer goes on meanwhile, and the sidecar must not know more.
+        sidecar = read_sidecar(producer.path)
         try:
             file = LineFile(producer.path)
         except FileNotFoundError as error:
             raise RunNotFoundError(str(error)) from None
         try:
-            index = load_index(file)
-            source = cls(producer.path, file, index)
+            source = cls(producer.path, file, load_index(file, sidecar))
+            source.sidecar = sidecar
             source.was_live = was_live
             is_free = not was_live and not is_locked(files.lock)
             if producer.path == files.metrics and is_free:
@@ -127,6 +123,8 @@ class Source:
             try:
                 file = LineFile(path)
             except OSError as error:
+                if is_from_signal(error):
+                    raise
                 logger.warning(
                     "History reads only the rows in memory: %s cannot be opened (%s).", path, error
                 )
@@ -136,7 +134,7 @@ class Source:
             index = StreamIndex(parts=index.parts)
             index.scan(file)
         for line in snapshot.pending:
-            _take_in(index, line)
+            index.scan_line(line[:-1], len(line))
         pending = b"".join(snapshot.pending) if snapshot.pending else b""
         return cls(path, file, index, pending=pending, open_row=copy.deepcopy(snapshot.open_row))
 
@@ -164,21 +162,23 @@ class Source:
 
     @property
     def unreadable(self) -> tuple[int, ...]:
-        """The offsets of the unreadable lines that were met, in file order."""
-        return tuple(sorted(self._unreadable))
+        """The offsets of the lines that were met and are lost, in file order."""
+        return self.damage.unreadable(self.read_raw)
 
     @property
     def foreign(self) -> tuple[int, ...]:
         """The offsets of lines that are JSON but neither rows nor markers, in file order."""
-        return tuple(sorted(self._foreign))
+        return tuple(sorted(self.damage.foreign))
 
     def read(self, start: int, stop: int) -> bytes:
         """Return the bytes from ``start`` to ``stop``; whole lines only, if ``start`` begins one."""
         border = self._pending_start
         piece = b""
         if start < border and self.file is not None:
-            piece = self.file.read(start, min(stop, border))
-            if piece and piece[-1] != 10:  # cut by someone else meanwhile
+            end = min(stop, border)
+            piece = self.file.read(start, end)
+            if piece and piece[-1] != 10 and len(piece) < end - start:
+                # Cut by someone else meanwhile. Else a line ended here until its end was damaged.
                 piece = piece[: piece.rfind(b"\n") + 1]
         if stop > border and self._pending:
             piece += self._pending[max(0, start - border) : stop - border]
@@ -212,6 +212,7 @@ class Source:
             or min(steps) < STEP_MIN
             or max(steps) > STEP_MAX
             or not has_one_object_per_line(piece, len(rows))
+            or may_be_too_deep(piece)
         ):
             return self._decode_singly(offset, piece)
         if b'"_nonfinite"' in piece:
@@ -221,28 +222,45 @@ class Source:
         return rows
 
     def _decode_singly(self, offset: int, piece: bytes) -> list[Row]:
-        rows = []
+        rows: list[Row] = []
         at = offset
-        for line in piece.split(b"\n"):
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
             if line:
-                row = self._decode_one(at, line)
-                if row is not None:
-                    rows.append(row)
+                rows += self._decode_one(at, line)
             at += len(line) + 1
+        if rest:
+            rows += self._decode_one(at, rest[:-1], has_damaged_end=True)
         return rows
 
-    def _decode_one(self, offset: int, line: bytes) -> Row | None:
-        row = decode_line(line.lstrip(b"\0"))
-        if row is None:
-            self._unreadable.add(offset)
-            return None
-        step = row.get("_step")
-        if isinstance(step, int) and STEP_MIN <= step <= STEP_MAX:
-            row["_step"] = int(step)  # other programs wrote true and false
-            return row
-        if not is_marker(row):
-            self._foreign.add(offset)
-        return None
+    def _decode_one(self, offset: int, line: bytes, *, has_damaged_end: bool = False) -> list[Row]:
+        """Return the row of one line; all that stand in it where it was joined from several.
+
+        Args:
+            offset: where it begins.
+            line: without its end.
+            has_damaged_end: whether the byte behind it should be a line end and is none.
+        """
+        text = line.lstrip(b"\0")
+        if len(text) != len(line) and text:
+            # Zeros where lines were: what a power loss leaves of a page that was not written.
+            self.damage.add_zeros(offset, len(line) - len(text))
+        row = decode_line(text)
+        joined = [] if row is not None else joined_metric_lines(text)
+        if row is None and not joined:
+            self.damage.add_unreadable(offset, len(line) + 1)
+            return []
+        if joined or has_damaged_end:
+            self.damage.joined.add(offset)
+        rows = []
+        for each in joined if row is None else [row]:
+            step = valid_step(each)
+            if step is not None:
+                each["_step"] = step
+                rows.append(each)
+            elif not is_marker(each):
+                self.damage.foreign.add(offset)
+        return rows
 
     def line_start(self, start: int, end: int) -> int | None:
         """Return where the first whole line at or behind ``start`` begins.
@@ -311,19 +329,10 @@ class Source:
         lost = self.lost()
         if lost:
             found.append(f"rows are lost: {lost_parts_text(lost)}")
-        damaged = self.unreadable
-        if damaged:
-            what = (
-                "1 damaged line was" if len(damaged) == 1 else f"{len(damaged)} damaged lines were"
-            )
-            found.append(f"{what} skipped, the first is line {self.line_number(damaged[0])}")
-        foreign = self.foreign
-        if foreign:
-            what = counted(len(foreign), "line")
-            found.append(
-                f"{what} without a valid _step skipped, the first is line "
-                f"{self.line_number(foreign[0])}"
-            )
+        missing = self.index.missing_rows
+        if missing:
+            found.append(missing_rows_text(missing))
+        found += self.damage.sentences(self.read_raw, self.line_number)
         if self._torn_bytes:
             found.append(f"a torn last line of {counted(self._torn_bytes, 'byte')} was left out")
         if found:
@@ -338,7 +347,9 @@ def beginning_of(identity: Row) -> float | None:
     if isinstance(created, str):
         try:
             return datetime.fromisoformat(created).timestamp()
-        except ValueError:
+        except ValueError as error:
+            if is_from_signal(error):
+                raise
             return None
     return None
 
@@ -355,13 +366,3 @@ def _check_metrics_file(source: Source) -> None:
             f"{path} is not a metrics file: it has no row. Pass a run's directory, or one of its "
             "files metrics*.jsonl."
         )
-
-
-def _take_in(index: StreamIndex, line: bytes) -> None:
-    """Add a committed line that is not in the file yet to a copied index."""
-    row = decode_line(line.lstrip(b"\0")) or {}
-    step = row.get("_step")
-    if isinstance(step, int) and STEP_MIN <= step <= STEP_MAX:
-        index.note_row(step, len(line))
-    else:
-        index.note_marker(row, len(line))

@@ -11,17 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from expr_tracker.errors import RunNotFoundError, TrackerError
+from expr_tracker.errors import QueryError, RunNotFoundError, TrackerError
 from expr_tracker.history.live import newest_points
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.retrieval import highest_step
 from expr_tracker.history.source import Source, beginning_of
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
+from expr_tracker.store.paths import path_given, real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["RunOverview", "Status", "find_runs", "overview_of", "overviews", "status_of"]
 
@@ -52,8 +54,8 @@ class RunOverview:
     machine, only where there is no other. ``None``: no row has been committed."""
     started: float | None
     """Unix seconds."""
-    value: Any = None
-    """The newest value of the metric that was asked for."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """The newest value of each metric that was asked for; ``None`` where the run has none."""
     problem: str | None = None
     """Why the run is ``unreadable``."""
     last_steps: dict[str, int | None] = field(default_factory=dict)
@@ -87,26 +89,44 @@ def _status_of(producer: Producer, source: Source) -> Status:
     return "running" if found == "lost" and is_locked(producer.files.lock) else found
 
 
-def overviews(root: Path, metric: str | None = None) -> Iterator[RunOverview]:
-    """Yield what ``et ls`` shows: the runs at or below ``root``, by name.
+def overviews(
+    root: str | os.PathLike[str], metrics: str | Iterable[str] = ()
+) -> Iterator[RunOverview]:
+    """Iterate over what ``et ls`` shows: the runs at or below ``root``, by name.
 
     A run that cannot be read is ``unreadable`` and costs the others nothing.
 
+    Args:
+        root: the folder.
+        metrics: names of metrics whose newest values are wanted.
+
     Raises:
+        QueryError: ``root`` is no path.
         RunNotFoundError: there is no such directory.
     """
-    for run in find_runs(root):
+    folder = path_given(root, "root", QueryError, expected="the folder that holds the runs")
+    return _overviews(find_runs(folder), _names(metrics))
+
+
+def _overviews(runs: Iterator[Path], names: tuple[str, ...]) -> Iterator[RunOverview]:
+    for run in runs:
         try:
-            overview = overview_of(run, metric)
+            overview = overview_of(run, names)
         except (OSError, TrackerError) as error:
+            if is_from_signal(error):
+                raise
             if not os.path.lexists(run):  # removed meanwhile
                 continue
-            overview = _unreadable(run, error)
+            overview = _unreadable(run, error, names)
         yield overview
 
 
-def _unreadable(run: Path, error: Exception) -> RunOverview:
-    resolved = run.resolve()
+def _names(metrics: str | Iterable[str]) -> tuple[str, ...]:
+    return (metrics,) if isinstance(metrics, str) else tuple(metrics)
+
+
+def _unreadable(run: Path, error: Exception, metrics: tuple[str, ...]) -> RunOverview:
+    resolved = real_path(run)
     return RunOverview(
         path=run,
         project=resolved.parent.name,
@@ -116,16 +136,17 @@ def _unreadable(run: Path, error: Exception) -> RunOverview:
         rows=0,
         last_step=None,
         started=None,
+        values=dict.fromkeys(metrics),
         problem=str(error),
     )
 
 
-def overview_of(run: Path, metric: str | None = None) -> RunOverview:
+def overview_of(run: Path, metrics: str | Iterable[str] = ()) -> RunOverview:
     """Return what ``et ls`` shows of a run.
 
     Args:
         run: its directory.
-        metric: the metric whose newest value is wanted.
+        metrics: names of metrics whose newest values are wanted.
 
     Raises:
         RunNotFoundError: there is no run at that path.
@@ -135,7 +156,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
     rows = 0
     last_steps: dict[str, int | None] = {}
     times: list[float] = []
-    value: Any = None
+    values: dict[str, Any] = dict.fromkeys(_names(metrics))
     for producer in producers_of(run, "*"):
         with Source.offline(producer) as source:
             source.report_lost()
@@ -146,10 +167,10 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
             last_steps[producer.key.label] = highest_step(source)
             first = source.first_time()
             times += [] if first is None else [first]
-            if metric is not None and value is None:
-                value = _newest_value(producer, source, metric)
+            left = [name for name, value in values.items() if value is None]
+            values.update(_newest_values(producer, source, left))
     identity = read_document(RunFiles(run).identity) or {}
-    resolved = run.resolve()
+    resolved = real_path(run)
     return RunOverview(
         path=run,
         project=str(identity.get("project") or resolved.parent.name),
@@ -160,7 +181,7 @@ def overview_of(run: Path, metric: str | None = None) -> RunOverview:
         last_step=_last_step(last_steps),
         last_steps=last_steps,
         started=beginning_of(identity) or min(times, default=None),
-        value=value,
+        values=values,
     )
 
 
@@ -169,20 +190,26 @@ def _last_step(last_steps: dict[str, int | None]) -> int | None:
     return max((step for step in (own or last_steps).values() if step is not None), default=None)
 
 
-def _newest_value(producer: Producer, source: Source, metric: str) -> Any:
+def _newest_values(producer: Producer, source: Source, metrics: Sequence[str]) -> dict[str, Any]:
+    if not metrics:
+        return {}
     summary = read_document(producer.files.summary) or {}
     pinned = summary.get("_pinned")
-    is_pinned = isinstance(pinned, list) and metric in pinned
+    pins = pinned if isinstance(pinned, list) else []
     # A killed attempt logged more than it had time to sum up: only an end vouches for the rest.
     is_final = source.index.attempts[-1].is_final
-    if metric in summary and (is_pinned or is_final):
-        return summary[metric]
-    points = newest_points(source, metric, 1)
-    return points[-1][2] if points else None
+    values: dict[str, Any] = {}
+    for metric in metrics:
+        if metric in summary and (is_final or metric in pins):
+            values[metric] = summary[metric]
+        else:
+            points = newest_points(source, metric, 1)
+            values[metric] = points[-1][2] if points else None
+    return values
 
 
 def find_runs(root: Path) -> Iterator[Path]:
-    """Yield the run directories at or below ``root``, by name.
+    """Iterate over the run directories at or below ``root``, by name.
 
     Folders that cannot be listed come last: they may be runs.
 
@@ -192,6 +219,10 @@ def find_runs(root: Path) -> Iterator[Path]:
     if not root.is_dir():
         what = "is a file" if root.is_file() else "is no directory"
         raise RunNotFoundError(f"{root} {what}; pass the directory that holds the runs.")
+    return _runs_below(root)
+
+
+def _runs_below(root: Path) -> Iterator[Path]:
     depth = len(root.parts)
     refused: list[Path] = []
 
@@ -216,5 +247,7 @@ def find_runs(root: Path) -> Iterator[Path]:
 def _is_run(path: Path) -> bool:
     try:
         return bool(stream_keys(path))
-    except OSError:  # closed to us since it was listed
+    except OSError as error:  # closed to us since it was listed
+        if is_from_signal(error):
+            raise
         return True

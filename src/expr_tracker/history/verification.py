@@ -20,15 +20,16 @@ from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
 from expr_tracker.notices import counted
+from expr_tracker.store.checkpoints import changed_lines
 from expr_tracker.store.documents import read_document
-from expr_tracker.store.files import StreamKey, sidecar_of
+from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_canonical_line
-from expr_tracker.store.sidecar import tail_checksum
+from expr_tracker.store.sidecar import missing_rows_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from expr_tracker.store.index import Attempt
@@ -76,13 +77,25 @@ class StreamReport:
     attempts: list[AttemptReport] = field(default_factory=list)
     unreadable: int = 0
     unreadable_lines: list[int] = field(default_factory=list)
-    """Their 1-based numbers, the first thousand."""
+    """Their 1-based numbers, the first thousand. The halves of a broken line are one."""
+    joined: int = 0
+    """Lines whose end is damaged; the rows that it joins are read, and counted."""
+    joined_lines: list[int] = field(default_factory=list)
+    zero_bytes: int = 0
+    """Zeros in front of lines that are read: lines may have stood there."""
+    zero_lines: list[int] = field(default_factory=list)
+    missing_rows: int = 0
+    """Rows that the file had when its sidecar was written, and has no longer."""
+    changed_lines: tuple[int, int] | None = None
+    """The first and the last of the lines among which a byte is not as it was written."""
     foreign: int = 0
     foreign_lines: list[int] = field(default_factory=list)
     torn_bytes: int = 0
     has_open_row: bool = False
     """Whether an open row of a dead process was read from its journal."""
     sidecar: Sidecar = "missing"
+    is_sidecar_whole: bool = False
+    """Whether it could be read at all."""
     parts_lost: list[LostPart] = field(default_factory=list)
     """Set-aside parts that are missing or cut."""
     media: int = 0
@@ -96,20 +109,50 @@ class StreamReport:
         return StreamKey(self.stream, self.rank).label
 
     @property
+    def _tells_damage(self) -> bool:
+        """Whether something else says why the sidecar and the file differ."""
+        return bool(
+            self.missing_rows
+            or self.changed_lines
+            or self.unreadable
+            or self.joined
+            or self.foreign
+            or self.zero_bytes
+            or self.torn_bytes
+            or any(lost.part for lost in self.parts_lost)
+        )
+
+    @property
     def problems(self) -> list[str]:
         """What is wrong, one sentence each."""
         found = []
         if self.unreadable:
             lines = _numbers(self.unreadable_lines, self.unreadable)
             found.append(f"unreadable lines: {lines}")
+        if self.zero_bytes:
+            count = len(self.zero_lines)
+            found.append(
+                f"{counted(self.zero_bytes, 'zero byte')} where lines were, in front of "
+                f"{'line' if count == 1 else 'lines'} {_numbers(self.zero_lines, count)}"
+            )
+        if self.changed_lines is not None:
+            first, last = self.changed_lines
+            where = f"line {first}" if first == last else f"lines {first} to {last}"
+            found.append(f"{where}: the bytes are not those that were written")
+        if self.missing_rows:
+            found.append(missing_rows_text(self.missing_rows))
+        if self.joined:
+            lines = _numbers(self.joined_lines, self.joined)
+            found.append(
+                f"lines with a damaged end: {lines} (nothing is lost: the rows that it joins are read)"
+            )
         if self.foreign:
             found.append(
                 f"lines without a valid _step: {_numbers(self.foreign_lines, self.foreign)}"
             )
         if self.torn_bytes:
             found.append(f"a torn last line of {counted(self.torn_bytes, 'byte')}")
-        # A part that it names and that is gone is all that is wrong with it.
-        if self.sidecar == "wrong" and not any(lost.part for lost in self.parts_lost):
+        if self.sidecar == "wrong" and not (self.is_sidecar_whole and self._tells_damage):
             found.append(
                 "the sidecar does not belong to this file (it is rebuilt when it is read)"
             )
@@ -151,7 +194,7 @@ def verify(
         stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
         rank: a number, a list of them, or ``"*"``; ``None`` is the lowest rank of one stream and all
             ranks of several.
-        progress: called with the bytes done and the bytes to do; every file is read twice.
+        progress: called with the bytes done and the bytes to do; every file is decoded twice.
 
     Raises:
         RunNotFoundError: there is no such run, stream or rank.
@@ -177,9 +220,21 @@ def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
         _hash(source, report, progress)
         report.torn_bytes = source.torn_bytes
         report.has_open_row = source.open_row is not None
-        report.sidecar = _sidecar(source)
+        report.sidecar = _sidecar(source, report)
+        report.is_sidecar_whole = source.sidecar.index is not None
         report.parts_lost = source.lost()
+        report.missing_rows = source.index.missing_rows
+        if not report.parts_lost:
+            report.changed_lines = _changed_lines(source)
     return report
+
+
+def _changed_lines(source: Source) -> tuple[int, int] | None:
+    """Return the first and the last of the lines among which the first changed byte is, or was."""
+    known = source.sidecar.index
+    if known is None or source.file is None:
+        return None
+    return changed_lines(known.checkpoints, source.file) or known.changed_lines
 
 
 def _count(source: Source, report: StreamReport, progress: Progress) -> list[Attempt]:
@@ -190,23 +245,25 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> list[Att
     view = View(scanned.attempts, "all")
     media: dict[str, str] = {}
     lines = 0
+    numbers: dict[int, int] = {}
     steps: dict[int, list[int]] = {}
     for stretch in view.stretches(0, source.size):
         for at, piece in source.pieces(stretch.start, stretch.stop):
-            damaged, foreign = set(source.unreadable), set(source.foreign)
             rows = source.decode(at, piece)
-            for number in _new_numbers(piece, at, set(source.unreadable) - damaged):
-                report.unreadable_lines.append(lines + number)
-            for number in _new_numbers(piece, at, set(source.foreign) - foreign):
-                report.foreign_lines.append(lines + number)
+            for offset in source.damage.offsets() - numbers.keys():
+                numbers[offset] = lines + piece.count(b"\n", 0, offset - at) + 1
             lines += piece.count(b"\n")
             progress.advance(len(piece))
             steps.setdefault(stretch.number, []).extend(row["_step"] for row in rows)
             if b"sha256" in piece:
                 for row in rows:
                     media.update(references(row))
-    report.unreadable, report.foreign = len(source.unreadable), len(source.foreign)
-    del report.unreadable_lines[_LINES_LISTED:], report.foreign_lines[_LINES_LISTED:]
+    unreadable = source.unreadable
+    report.unreadable, report.unreadable_lines = _listed(unreadable, numbers)
+    report.joined, report.joined_lines = _listed(source.damage.joined, numbers)
+    report.zero_bytes = sum(source.damage.zeros.values())
+    _, report.zero_lines = _listed(source.damage.zeros.keys(), numbers)
+    report.foreign, report.foreign_lines = _listed(source.damage.foreign, numbers)
     for attempt in scanned.attempts:
         mine = steps.pop(attempt.number, [])
         report.rows += len(mine)
@@ -226,9 +283,9 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> list[Att
     return scanned.attempts
 
 
-def _new_numbers(piece: bytes, at: int, offsets: set[int]) -> list[int]:
-    """Return the line numbers of these offsets, counted from the piece, which begins at ``at``."""
-    return [piece.count(b"\n", 0, offset - at) + 1 for offset in sorted(offsets)]
+def _listed(offsets: Collection[int], numbers: dict[int, int]) -> tuple[int, list[int]]:
+    """Return how many lines there are, and the numbers of the first ones."""
+    return len(offsets), sorted(numbers[offset] for offset in offsets)[:_LINES_LISTED]
 
 
 def _hash(source: Source, report: StreamReport, progress: Progress) -> None:
@@ -248,25 +305,20 @@ def _hash(source: Source, report: StreamReport, progress: Progress) -> None:
     report.sha256 = digest.hexdigest()
 
 
-def _sidecar(source: Source) -> Sidecar:
-    path = sidecar_of(source.path)
-    if not path.exists():
+def _sidecar(source: Source, report: StreamReport) -> Sidecar:
+    said, file = source.sidecar, source.file
+    known = said.index
+    if not said.exists:
         return "missing"
-    document = read_document(path)
-    file = source.file
-    if document is None or file is None:
+    if known is None or file is None or not said.fits(file):
         return "wrong"
-    try:
-        index = StreamIndex.from_document(document)
-    except ValueError:
-        return "wrong"
-    if index.size > file.size or document.get("tail") != tail_checksum(file, index.size):
-        return "wrong"
-    if index.size < file.size:
+    if known.size < file.size:
         return "behind"
+    if report.unreadable or report.joined or report.foreign or report.zero_bytes:
+        return "consistent"  # it may count what was sound when it was written
     fresh = StreamIndex()
     fresh.scan(file)
-    same = (index.lines, index.rows, index.max_step, index.unreadable, len(index.attempts))
+    same = (known.lines, known.rows, known.max_step, known.unreadable, len(known.attempts))
     expected = (fresh.lines, fresh.rows, fresh.max_step, fresh.unreadable, len(fresh.attempts))
     return "consistent" if same == expected else "wrong"
 

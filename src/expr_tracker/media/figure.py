@@ -7,6 +7,7 @@ from typing import Any
 
 from expr_tracker.media.content import StoredValue
 from expr_tracker.media.header import image_header
+from expr_tracker.texts import shown
 
 __all__ = ["Figure"]
 
@@ -30,8 +31,8 @@ class Figure(StoredValue):
     kind = "figure"
 
     def __init__(self, fig: Any, caption: str | None = None, format: str = "png") -> None:  # noqa: A002 - the word of both libraries
-        if format not in _FORMATS:
-            raise ValueError(f"figure format {format!r}: expected 'png' or 'svg'.")
+        if not isinstance(format, str) or format not in _FORMATS:  # type: ignore[redundant-expr]
+            raise ValueError(f"figure format {shown(format)}: expected 'png' or 'svg'.")
         described: dict[str, Any] = {"width": None, "height": None}
         figure = fig if hasattr(fig, "savefig") else getattr(fig, "figure", fig)
         if hasattr(figure, "to_plotly_json"):

@@ -10,6 +10,7 @@ from typing import Any, Final
 from expr_tracker.media.content import StoredValue, check_size
 from expr_tracker.media.header import ENDINGS, image_header
 from expr_tracker.media.png import png_from_array
+from expr_tracker.texts import shown
 
 __all__ = ["Image"]
 
@@ -41,8 +42,10 @@ class Image(StoredValue):
     kind = "image"
 
     def __init__(self, data: Any, caption: str | None = None, format: str = "png") -> None:  # noqa: A002 - the word of every imaging library
-        if format not in ENDINGS:
-            raise ValueError(f"image format {format!r}: expected one of {', '.join(ENDINGS)}.")
+        if not isinstance(format, str) or format not in ENDINGS:  # type: ignore[redundant-expr]
+            raise ValueError(
+                f"image format {shown(format)}: expected one of {', '.join(ENDINGS)}."
+            )
         if isinstance(data, (str, os.PathLike)):
             content = _content_of_file(Path(data))
             named = str(data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from expr_tracker.notices import logger
 from expr_tracker.row import Row, RowEncoder, key_text
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.regular import read_regular
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
@@ -121,12 +123,17 @@ def _names_and_rows(columns: Iterable[Any] | None, data: Any) -> tuple[list[str]
         raise TypeError(
             f"table data {type(data).__name__}: expected rows, a dict of columns or a data frame."
         )
-    rows = list(data)
+    rows = _taken(data, TABLE_ROWS_MAX)
     if rows and all(isinstance(row, Mapping) for row in rows):
         return _of_records(names, rows)
     if names is None:
         raise ValueError("a table of rows needs columns=[...], the names of its columns.")
-    return names, [list(row) if _is_row(row) else row for row in rows]
+    return names, [_taken(row, TABLE_COLUMNS_MAX) if _is_row(row) else row for row in rows]
+
+
+def _taken(values: Iterable[Any], most: int) -> list[Any]:
+    """Return the elements as a list: of an iterator, one more than allowed at most, to be refused."""
+    return list(values if type(values) in {list, tuple} else islice(values, most + 1))
 
 
 def _is_row(row: object) -> bool:
@@ -151,10 +158,10 @@ def _of_frame(frame: Any) -> tuple[list[str], list[Any]]:
 
 def _of_columns(data: Mapping[Any, Any]) -> tuple[list[str], list[Any]]:
     names = [key_text(name) for name in data]
-    columns = [list(column) for column in data.values()]
+    columns = [_taken(column, TABLE_ROWS_MAX) for column in data.values()]
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"table columns of different lengths: {_shown(lengths)}.")
+        raise ValueError(f"table columns of different lengths: {shown(lengths)}.")
     return names, [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -190,7 +197,7 @@ def _check(names: list[str], rows: list[Any]) -> None:
         if len(row) != len(names):
             raise ValueError(
                 f"table row {index} has {len(row)} cells for {len(names)} columns "
-                f"({_shown(names)})."
+                f"({shown(names)})."
             )
 
 
@@ -205,11 +212,6 @@ def _check_size(row_count: int, column_count: int) -> None:
             f"table of {column_count} columns: the limit is {TABLE_COLUMNS_MAX}. Select some, or "
             "keep the whole with log_artifact."
         )
-
-
-def _shown(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 200 else text[:200] + "..."
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:

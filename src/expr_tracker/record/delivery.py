@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import Row
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from expr_tracker.notices import Notices
@@ -73,8 +74,8 @@ class Delivery:
                     if is_from_signal(error):
                         raise
                     self._notices.count("degraded", "rows that a sink failed on")
-                    name = getattr(sink, "__name__", None) or repr(sink)
-                    self._notices.once(("sink", sink), f"{name} failed on a row: {error!r}.")
+                    name = getattr(sink, "__name__", None) or shown(sink)
+                    self._notices.once(("sink", sink), f"{name} failed on a row: {shown(error)}.")
 
     @property
     def is_here(self) -> bool:

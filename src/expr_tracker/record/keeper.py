@@ -9,6 +9,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.texts import shown
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -31,9 +34,21 @@ class Keeper:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def start(self) -> None:
-        """Begin the rounds."""
-        self._thread.start()
+    def start(self) -> bool:
+        """Begin the rounds; say whether there are any: a process may be allowed no more threads."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            if is_from_signal(error):
+                raise
+            self._notices.count("degraded", "runs without a thread of their own")
+            self._notices.say(
+                f"No thread can be started ({error}): rows are written by the calls that log them, "
+                "and what a thread would do besides (the open row's journal, the index, a file that "
+                "was removed) waits for finish()."
+            )
+            return False
+        return True
 
     def stop(self, timeout_seconds: float) -> bool:
         """End the rounds; say whether the thread is gone."""
@@ -58,5 +73,5 @@ class Keeper:
                 task()
             except Exception as error:  # noqa: BLE001 - the thread must outlive any fault
                 self._notices.count("degraded", "background tasks that failed")
-                self._notices.once(("task", task), f"A background task failed: {error!r}.")
+                self._notices.once(("task", task), f"A background task failed: {shown(error)}.")
         self._notices.emit()

@@ -237,9 +237,12 @@ class Recorder:
 
     # -- the critical section: every method below is called with the lock held --------------------
 
-    def _take(self, values: Row, wanted: int | None, *, commits: bool) -> None:
-        row = self._row_at(wanted, values)
+    def _take(self, values: Row | None, wanted: int | None, *, commits: bool) -> None:
+        row = self._row_at(wanted, values or {})
         if row is None:
+            return
+        if values is None:
+            self._pass_over(row, commits=commits)
             return
         warn_of_repeats(row, values, self._notices)
         # Named first: after an exception from here on, the next call must not join this row.
@@ -247,6 +250,13 @@ class Recorder:
         row.merge(values)
         self._open = row
         if commits:
+            self._commit_open()
+
+    def _pass_over(self, row: OpenRow, *, commits: bool) -> None:
+        """Do what a call whose values were refused does besides: its step counts as used."""
+        if row is not self._open:
+            self._next = max(self._next, min(row.step, STEP_MAX) + 1)
+        elif commits:
             self._commit_open()
 
     def _row_at(self, wanted: int | None, values: Row) -> OpenRow | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.limits import TooLargeError
 from expr_tracker.row import INT_LIMIT, RESERVED_NAMES, Row, RowEncoder
 
 if TYPE_CHECKING:
@@ -35,13 +36,26 @@ class PlainValues:
         self._notices = notices
         self.known: set[str] = set()
 
-    def row(self, data: Any) -> Row:
-        """Return the values of one call, plain and the caller's no longer."""
+    def row(self, data: Any) -> Row | None:
+        """Return the values of one call, plain and the caller's no longer.
+
+        ``None`` where no line has room for them; it is counted and said here.
+        """
         if type(data) is dict:
             row: Row = data.copy()  # first: another thread may change what is looked at
             if self.known.issuperset(row) and all(map(_is_plain_number, row.values())):
                 return row
-        values = self._encoder.row(data)
+        try:
+            values = self._encoder.row(data)
+        except TooLargeError:
+            self._notices.count("refused", "rows over max_record_bytes")
+            self._notices.once(
+                "too large",
+                "A row was refused before all of its values had been looked at: the limit "
+                f"max_record_bytes is {self._encoder.bytes_max}. Log arrays as artifacts or media, or "
+                "raise the limit. Further ones are only counted.",
+            )
+            return None
         for name in list(values):
             if name[:1] == "_" and name in RESERVED_NAMES:
                 del values[name]

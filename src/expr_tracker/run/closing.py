@@ -7,11 +7,11 @@ step may be carried out twice, so that an end that an exception interrupted is s
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import RunFinishedError
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.run.deadline import Deadline
 from expr_tracker.run.ending import (
     ErrorInFlight,
@@ -94,10 +94,10 @@ class Closing:
                 return
             try:
                 self._end_everything(status)
-            except Exception:
-                life.is_closed = True
+            except Exception as fault:
+                life.is_closed = not is_from_signal(fault)
                 raise
-            # Not behind a KeyboardInterrupt: another call then does what is left to do.
+            # Not behind an interrupt: another call then does what is left to do.
             is_first, life.is_closed = not life.is_closed, True
             if is_first:
                 finish_report(self._parts, is_quiet=is_quiet, error=error)
@@ -110,58 +110,101 @@ class Closing:
         """Close the run as the interpreter ends; a forked child writes nothing."""
         if self._life.is_forked:
             return
+        raised: BaseException | None = None
         try:
             self.finish(self._signals.status_at_exit())
         except KeyboardInterrupt:
             # Once more: the user wants out, but not at the price of rows. The next one gets through.
             self.finish(self._signals.status_at_exit())
+        except BaseException as error:
+            if not is_from_signal(error):
+                raise
+            raised = error
         finally:
             keep_interrupt_status()
+        if raised is not None:
+            # Once more here too, but behind the block: what a handler raised says nothing of the run.
+            self.finish(self._signals.status_at_exit())
+            raise raised
 
     def _end_everything(self, status: str) -> None:
-        """End threads, rows and files in order; every step may be carried out twice."""
-        stream, parts = self._stream, self._parts
-        deadline = Deadline(stream.options.finish_timeout)
-        stream.recorder.take_over()
-        # Each part leaves as much time as it had to those behind it: rows come last, not shortest.
-        self._stop_companions(status, deadline.half())
+        """End threads, rows and files in order; every step may be carried out twice.
+
+        A step that fails does not keep the others from being taken: what it raised comes behind
+        them, and behind what was said on the way. An exception from a signal handler is not a
+        step's fault and comes at once; another call then does what is left to do.
+        """
+        deadline = Deadline(self._stream.options.finish_timeout)
+        faults: list[Exception] = []
+        for step in (
+            self._stream.recorder.take_over,
+            # Each part leaves as much time as it had to those behind it: rows come last, not shortest.
+            lambda: self._stop_companions(status, deadline.half()),
+            self._commit_open,
+            lambda: self._end_stream(status),
+            lambda: self._stop_keeper(deadline.half()),
+            self._parts.last_values.complete,
+            *self._file_steps(deadline),
+            self._let_go,
+            self._signals.restore,
+            self._unwatch,
+        ):
+            self._take(step, faults)
+        if faults:
+            self._stream.notices.emit()
+            raise faults[0]
+
+    @staticmethod
+    def _take(step: Callable[[], object], faults: list[Exception]) -> None:
+        try:
+            step()
+        except Exception as error:  # no step depends on the one before
+            if is_from_signal(error):
+                raise
+            faults.append(error)
+
+    def _commit_open(self, *, delivers: bool = True) -> None:
         if self._life.status is None:
-            stream.recorder.commit_open()
+            with self._stream.lock:
+                self._stream.writer.reopen_if_closed()
+            self._stream.recorder.commit_open(delivers=delivers)
+
+    def _end_stream(self, status: str) -> None:
+        if self._life.status is None:
             self._life.status = status
-        stream.end(self._life.status)
-        is_stopped = self._keeper.stop(deadline.half().seconds_left)
-        if is_stopped:
-            with contextlib.suppress(OSError):  # whoever closes the files says what is wrong there
-                self._upkeep.keep_places()
-        else:
-            stream.notices.say(
-                f"The thread {self._keeper.name} is stuck; the run ends without it."
-            )
-        parts.last_values.complete()
-        self._close_files(deadline)
-        self._signals.restore()
+        self._stream.end(self._life.status)
+
+    def _unwatch(self) -> None:
         if self._unwatch_child is not None:
             self._unwatch_child()
+
+    def _stop_keeper(self, deadline: Deadline) -> None:
+        if self._keeper.stop(deadline.seconds_left):
+            with suppress_own(OSError):  # whoever closes the files says what is wrong there
+                self._upkeep.keep_places()
+        else:
+            self._stream.notices.say(
+                f"The thread {self._keeper.name} is stuck; the run ends without it."
+            )
 
     def _stop_companions(self, status: str, deadline: Deadline) -> None:
         try:
             self._parts.companions.stop(deadline, status)
-        except Exception as error:  # noqa: BLE001 - rows and lock do not depend on it
+        except Exception as error:  # rows and lock do not depend on it
+            if is_from_signal(error):
+                raise
             notices = self._stream.notices
             notices.count("degraded", "parts of the run that could not be stopped")
             notices.say(f"A part of the run could not be stopped: {error!r}.")
 
-    def _close_files(self, deadline: Deadline) -> None:
-        stream = self._stream
-        try:
-            stream.writer.close(stream.run_row, deadline.half().seconds_left)
-            self._parts.spans.close(deadline.seconds_left)
-            self._parts.save_summary()
-            clear_journal(stream.files.journal)
-        except Exception:
-            self._let_go()
-            raise
-        self._let_go()
+    def _file_steps(self, deadline: Deadline) -> tuple[Callable[[], object], ...]:
+        stream, parts = self._stream, self._parts
+        return (
+            lambda: stream.writer.close(stream.run_row, deadline.half().seconds_left),
+            lambda: parts.spans.close(deadline.seconds_left),
+            parts.save_summary,
+            lambda: clear_journal(stream.files.journal),
+        )
 
     def _let_go(self) -> None:
         self._stream.stream_lock.release()
@@ -193,13 +236,15 @@ class Closing:
         deadline = Deadline(stream.options.finish_timeout)
         for writer in self._parts.writers():
             writer.take_over()
-        if self._life.status is None:
-            stream.recorder.commit_open(delivers=False)
-            self._life.status = "cancelled"
-        stream.end(self._life.status)
+        self._commit_open(delivers=False)
+        self._end_stream("cancelled")
         self._stop_companions("cancelled", Deadline(_SIGNAL_WAIT_SECONDS))
-        self._close_files(deadline)
+        faults: list[Exception] = []
+        for step in (*self._file_steps(deadline), self._let_go):
+            self._take(step, faults)
         stream.notices.emit()
+        if faults:
+            raise faults[0]
 
     def checkpoint(self) -> None:
         """Make memory safe and go on: a handler of the user's decides how the process ends."""
@@ -207,9 +252,10 @@ class Closing:
         def save(is_free: bool) -> None:  # noqa: FBT001 - a callback's only argument
             if is_free and self._life.status is None:
                 deadline = Deadline(_SIGNAL_WAIT_SECONDS)
-                self._upkeep.keep_journal(at_once=True)
                 for writer in self._parts.writers():
                     writer.flush(timeout_seconds=deadline.seconds_left)
+                # Behind the rows before it: it counts only for a file that has them all.
+                self._parts.journal.keep(deadline.seconds_left)
                 self._parts.save_summary()
                 self._stream.notices.emit()
 

@@ -6,7 +6,6 @@ what fails here is counted and warned about.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import sys
 import threading
@@ -14,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from expr_tracker.errors import StreamInUseError
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.loading import loading
 from expr_tracker.run.ending import is_multiprocessing_child
 from expr_tracker.store.writer import LineWriter
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,11 @@ class Companions:
         self._console_writer: LineWriter | None = None
         self._system: SystemThread | None = None
         self._system_stream: SystemStream | None = None
+        self._has_keeper = True
+
+    def go_without_thread(self) -> None:
+        """Write the console by the calls that print; before `start`."""
+        self._has_keeper = False
 
     def start(self) -> None:
         """Begin what the options ask for, off the caller's thread where it takes long.
@@ -66,13 +72,17 @@ class Companions:
     def _try(self, part: str, start: Callable[[], None]) -> None:
         try:
             start()
-        except Exception as error:  # noqa: BLE001 - a full disk, no more threads, an odd machine
+        except Exception as error:  # a full disk, no more threads, an odd machine
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "parts of the run that could not be started")
-            self._notices.say(f"{part} cannot be recorded: {error!r}. The run goes on without.")
+            self._notices.say(
+                f"{part} cannot be recorded: {shown(error)}. The run goes on without."
+            )
 
     def _start_environment(self) -> None:
         # Now: on its thread, the program may have gone to another directory already.
-        with contextlib.suppress(OSError):
+        with suppress_own(OSError):
             self._working_directory = Path.cwd()
         if is_multiprocessing_child():
             # Here, not on a thread: a pool ends its workers by SIGTERM, often at once. CPython runs
@@ -88,7 +98,7 @@ class Companions:
         self._environment = thread
 
     def _capture(self) -> None:
-        with loading:
+        with loading.gate():
             from expr_tracker.capture.environment import (  # noqa: PLC0415 - slow to load
                 capture_environment,
             )
@@ -101,11 +111,15 @@ class Companions:
                 )
             )
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "environments that could not be written")
             self._notices.say(f"{self._stream.files.environment} could not be written: {error}.")
-        except Exception as error:  # noqa: BLE001 - a thread's fault is counted, not lost
+        except Exception as error:  # a thread's fault is counted, not lost
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "environments that could not be read")
-            self._notices.say(f"The environment could not be captured: {error!r}.")
+            self._notices.say(f"The environment could not be captured: {shown(error)}.")
 
     def _start_console(self) -> None:
         from expr_tracker.capture import LineRedactor  # noqa: PLC0415 - on request only
@@ -121,6 +135,8 @@ class Companions:
             notices=stream.notices,
             subject="other",
         )
+        if not self._has_keeper:
+            writer.go_without_thread()
         self._console_writer = writer
 
         def append(line: bytes) -> None:
@@ -156,7 +172,8 @@ class Companions:
             system.start()
         except BaseException:
             opened, self._system_stream = self._system_stream, None
-            opened.close("failed")
+            # As the fault is no fault of the run: one failed stream would make all of it failed.
+            opened.close("succeeded")
             raise
         self._system = system
 

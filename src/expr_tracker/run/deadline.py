@@ -22,7 +22,7 @@ class Deadline:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+        self._end = time.monotonic() + min(seconds, _WAIT_MAX)
 
     @property
     def seconds_left(self) -> float:

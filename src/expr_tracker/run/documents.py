@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.capture.redaction import redact
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import Row, key_text, without_nonfinite
 from expr_tracker.run.definitions import warn_of_words
 from expr_tracker.store.documents import read_document, replacing, write_document
@@ -88,11 +89,19 @@ class Documents:
 
     def define_metric(self, name: str, definition: Row) -> None:
         """Add one metric's definition to ``about.json``."""
-        warn_of_words(key_text(name), definition, self._notices)
-        self._definitions[key_text(name)] = redact(self._encoder.value(name, definition))
+        name = key_text(name)
+        # Plain first, each word by itself: what a user's object says when compared is its own.
+        plain = {
+            word: self._encoder.value(f"{name}.{word}", value)
+            for word, value in definition.items()
+        }
+        warn_of_words(name, plain, self._notices)
+        self._definitions[name] = redact(plain)
         try:
             self._write_about()
         except OSError as error:
+            if is_from_signal(error):
+                raise
             self._notices.count("degraded", "metric definitions that could not be written")
             self._notices.say(f"{self._files.about} could not be written: {error}.")
 

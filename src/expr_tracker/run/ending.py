@@ -16,6 +16,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, Literal
 
+from expr_tracker.interruption import suppress_own
+
 __all__ = [
     "ErrorInFlight",
     "SignalWatch",
@@ -87,7 +89,7 @@ class SignalWatch:
         except BaseException as error:
             self._has_come = self._has_come or isinstance(error, SystemExit)
             # By a mark: holding on to it would keep the frames of the program.
-            with contextlib.suppress(AttributeError, TypeError):  # classes may forbid it
+            with suppress_own(AttributeError, TypeError):  # classes may forbid it
                 error.__expr_tracker_signal__ = number  # type: ignore[attr-defined]
             raise
 
@@ -151,7 +153,7 @@ class ErrorInFlight:
         self._mark = object()
         around = sys.exc_info()[1]
         if around is not None:
-            with contextlib.suppress(AttributeError, TypeError):  # classes may forbid it
+            with suppress_own(AttributeError, TypeError):  # classes may forbid it
                 around.__expr_tracker_around__ = self._mark  # type: ignore[attr-defined]
 
     def status(self) -> tuple[Status, str | None]:

@@ -59,7 +59,7 @@ class LastValues:
         stream, rewinds = self._stream, self._rewinds
         values: Row = {}
         try:
-            with loading:
+            with loading.gate():
                 from expr_tracker.history.source import Source  # noqa: PLC0415 - rare
 
             with Source.live(stream.files.metrics, stream.snapshot()) as source:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import StreamInUseError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.options import (
     Options,
     rank_from_environment,
@@ -28,7 +29,7 @@ from expr_tracker.store.documents import damaged_of, mend, write_once
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
-from expr_tracker.store.lock import StreamLock
+from expr_tracker.store.lock import StreamLock, beginning_in
 from expr_tracker.store.markers import REWOUND, begin_marker, end_marker
 from expr_tracker.store.names import check_stream, stream_label
 from expr_tracker.store.writer import LineWriter
@@ -74,10 +75,9 @@ def open_stream(
         OSError: the directory cannot be written.
     """
     check_stream(options.stream)
-    rank = rank_from_environment()
+    rank = rank_from_environment(notices.say)
     key = StreamKey(options.stream, rank if options.rank_aware else 0)
     place.directory.mkdir(parents=True, exist_ok=True)
-    check_case(place.directory, key)
     files, stream_lock = _take_lock(place, key, notices)
     try:
         identity = _identity(files, place, notices)
@@ -90,7 +90,10 @@ def open_stream(
         with lock:
             attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
         encoder = RowEncoder(
-            partial(warn_of_value, notices), files.media, drop=partial(drop_namesake, notices)
+            partial(warn_of_value, notices),
+            files.media,
+            drop=partial(drop_namesake, notices),
+            bytes_max=options.max_record_bytes,
         )
         stream = OpenStream(
             place=place,
@@ -122,14 +125,14 @@ def open_beside(stream: OpenStream, name: str) -> OpenStream:
 
     Raises:
         StreamInUseError: another process of the run writes it already.
+        NameRefusedError: the user's stream differs from it by letter case only.
         OSError: its files cannot be opened.
     """
     files = RunFiles(stream.files.directory, StreamKey(name, stream.files.key.rank))
     # The user's resume step is a step of the user's stream.
     options = replace(stream.options, resume_step=None)
     clock, notices = stream.clock, stream.notices
-    stream_lock = StreamLock(files.lock)
-    stream_lock.acquire(name)
+    stream_lock = _begin(files)
     try:
         lock = threading.RLock()
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
@@ -196,7 +199,9 @@ def _continue_from(stream: OpenStream) -> None:
 def _is_older(path: Path, than: Path) -> bool:
     try:
         return path.stat().st_mtime_ns < than.stat().st_mtime_ns
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return True
 
 
@@ -205,9 +210,8 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
     if_in_use = stream_in_use_from_environment()
     for number in range(2, _SIBLINGS_MAX + 2):
         files = RunFiles(place.directory, key)
-        lock = StreamLock(files.lock)
         try:
-            lock.acquire(key.label)
+            lock = _begin(files)
         except StreamInUseError:
             if if_in_use == "refuse" or number > _SIBLINGS_MAX:
                 raise
@@ -225,6 +229,25 @@ def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles
             )
         return files, lock
     raise AssertionError("the loop returns or raises")
+
+
+def _begin(files: RunFiles) -> StreamLock:
+    """Take the lock of a stream that may have that name.
+
+    Raises:
+        StreamInUseError: another live writer has it.
+        NameRefusedError: it meets another stream's name on file systems that ignore case.
+        OSError: the lock file cannot be made.
+    """
+    lock = StreamLock(files.lock)
+    if files.key.stream is None:
+        lock.acquire(files.key.label)
+        return lock
+    # Together: of two that begin at one instant, one sees the other.
+    with beginning_in(files.directory):
+        check_case(files.directory, files.key)
+        lock.acquire(files.key.label)
+    return lock
 
 
 def _begin_attempt(
@@ -274,6 +297,7 @@ def mark_rewind(writer: LineWriter, number: int, from_step: int, *, clock: Clock
 
     The writer's lock is held.
     """
+    writer.reopen_if_closed()
     end = end_marker(number - 1, REWOUND, time=clock.wall())
     writer.append_line(encode_line(end), marker=end)
     _mark_attempt(writer, number, from_step, clock=clock)

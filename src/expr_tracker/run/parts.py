@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.loading import Late
 from expr_tracker.run.companions import Companions
 from expr_tracker.run.documents import Documents
+from expr_tracker.run.journal import OpenRowJournal
 from expr_tracker.run.late import artifacts_of, history_of
 from expr_tracker.run.latest import LastValues
 from expr_tracker.run.target import RunSpans
@@ -35,6 +37,7 @@ class RunParts:
     Attributes:
         stream: the stream of the rows.
         documents: what is written about the run.
+        journal: the open row, beside the file.
         spans: where its spans end.
         summary: last values and pins.
         last_values: completes the summary from the file.
@@ -48,6 +51,7 @@ class RunParts:
     ) -> None:
         self.stream = stream
         self.documents = Documents(stream, about=about, config=config)
+        self.journal = OpenRowJournal(stream)
         self.spans = RunSpans(
             stream.files.spans,
             stream.options,
@@ -74,14 +78,21 @@ class RunParts:
         own = [self.stream.writer] if spans is None else [self.stream.writer, spans]
         return [*own, *self.companions.writers()]
 
+    def go_without_thread(self) -> None:
+        """Write by the calls that append: nobody else comes to write what waits."""
+        self.stream.writer.go_without_thread()
+        self.spans.go_without_thread()
+        self.companions.go_without_thread()
+
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - the public name's form
-        """Write everything that waits; with ``commit_open`` the open row too."""
+        """Write everything that waits; the open row is committed, or else written to its journal."""
         stream = self.stream
         stream.life.guard()
         if commit_open:
             stream.recorder.commit_open()
         for writer in self.writers():
             writer.flush()
+        self.journal.keep()
         stream.notices.emit()
 
     def whole_summary(self) -> Summary:
@@ -100,6 +111,8 @@ class RunParts:
         try:
             self.summary.save()
         except OSError as error:
+            if is_from_signal(error):
+                raise
             notices = self.stream.notices
             notices.count("degraded", "summaries that could not be written")
             notices.say(f"{self.stream.files.summary} could not be written: {error}.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.notices import counted
 from expr_tracker.run.place import seen_from_here
+from expr_tracker.store.rescue_file import rescue_command
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -87,7 +88,10 @@ def finish_report(parts: RunParts, *, is_quiet: bool, error: str | None = None) 
     stream = parts.stream
     loss: dict[str, Any] = loss_of(parts)
     refused, dropped = sum(loss["refused"].values()), sum(loss["dropped"].values())
-    rescued = ", ".join(f"{number} ({file})" for file, number in loss["rescued"].items())
+    directory = seen_from_here(stream.files.directory)
+    rescued = ", ".join(
+        f"{number} ({rescue_command(file, directory)})" for file, number in loss["rescued"].items()
+    )
     degraded = sum(loss["degraded"].values())
     is_lost = bool(refused or dropped or rescued)
     if not is_quiet or is_lost:
@@ -100,7 +104,7 @@ def finish_report(parts: RunParts, *, is_quiet: bool, error: str | None = None) 
             f"{counted(rows, 'row')}; refused {refused}, dropped {dropped}"
             f"{f' ({why})' if why else ''}{otherwise if degraded else ''}"
             f"{f', rescued {rescued}' if rescued else ''}, pending {counted(pending, 'byte')}. "
-            f"{seen_from_here(stream.files.directory)}"
+            f"{directory}"
         )
         is_warning = bool(is_lost or degraded or error)
         stream.notices.say(text, level=logging.WARNING if is_warning else logging.INFO)

@@ -23,6 +23,7 @@ from expr_tracker.run.report import info
 from expr_tracker.run.stream import warn_of_value
 from expr_tracker.run.upkeep import Upkeep
 from expr_tracker.spans import span_class
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
@@ -111,7 +112,8 @@ class Run:
 
             stream.recorder.add_sink(print_handle)
         parts.documents.write()
-        self._keeper.start()
+        if not self._keeper.start():
+            parts.go_without_thread()
         parts.companions.start()
         self._closing.watch()
         parts.save_unsaved_summary()
@@ -294,7 +296,7 @@ class Run:
         self._life.check_open("log_artifact")
         # What describes a file is as readable as a configuration: secrets stay out of it too.
         warn = partial(warn_of_value, self._stream.notices)
-        plain = None if metadata is None else config_from(metadata, warn)
+        plain = None if metadata is None else config_from(metadata, warn, argument="metadata")
         return self.artifacts.log(
             artifact_or_path, name, type, aliases, plain, mode, step=self.step
         )
@@ -325,7 +327,10 @@ class Run:
         parts.last_values.complete()
 
     def flush(self, commit_open: bool = False) -> None:  # noqa: FBT001, FBT002 - the public name's form
-        """Write everything that waits; with ``commit_open`` the open row too."""
+        """Write everything that waits, so that it survives the death of the process.
+
+        The open row stays open: it is kept in its journal. With ``commit_open`` it is committed.
+        """
         self._parts.flush(commit_open)
 
     # -- reading -------------------------------------------------------------------------------------
@@ -364,7 +369,7 @@ class Run:
             OptionError: ``exit_code`` is no whole number.
         """
         if exit_code is not None and not isinstance(exit_code, int):
-            raise OptionError(f"exit_code={exit_code!r}: expected a whole number or None.")
+            raise OptionError(f"exit_code={shown(exit_code)}: expected a whole number or None.")
         status = None if exit_code is None else "failed" if exit_code else "succeeded"
         self._closing.finish(status, is_quiet=bool(quiet))
 

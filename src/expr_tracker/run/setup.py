@@ -6,14 +6,18 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.arrays import ELEMENTS_MAX
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import OptionError
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.limits import first_elements
 from expr_tracker.notices import Notices
 from expr_tracker.options import Options, backends_from_environment, make_options
-from expr_tracker.row import RowEncoder
+from expr_tracker.row import RowEncoder, key_text
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
@@ -81,13 +85,13 @@ def _options_of_jsonl(backend_kwargs: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(backend_kwargs, Mapping):
         raise OptionError(
-            f"backend_kwargs={backend_kwargs!r}: expected a dict of arguments by backend, such as "
+            f"backend_kwargs={shown(backend_kwargs)}: expected a dict of arguments by backend, such as "
             '{"jsonl": {"buffer_size": 100}}.'
         )
     options = backend_kwargs.get("jsonl", {})
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise OptionError(
-            f'backend_kwargs={{"jsonl": {options!r}}}: expected a dict of options by name. Leave '
+            f'backend_kwargs={{"jsonl": {shown(options)}}}: expected a dict of options by name. Leave '
             '"jsonl" out to change none.'
         )
     return options
@@ -99,8 +103,17 @@ def _tag_list(tags: Any) -> list[str] | None:
     if isinstance(tags, str):
         return [tags]
     if not isinstance(tags, Iterable) or isinstance(tags, (bytes, bytearray, Mapping)):
-        raise OptionError(f"tags={tags!r}: expected a text or a list of texts.")
-    return [str(tag) for tag in tags]
+        raise OptionError(f"tags={shown(tags)}: expected a text or a list of texts.")
+    return [key_text(tag) for tag in _first_tags(tags)]
+
+
+def _first_tags(tags: Iterable[Any]) -> list[Any]:
+    try:
+        return first_elements(tags, ELEMENTS_MAX)
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
+        raise OptionError(f"tags={shown(tags)}: {error}. Pass a list of texts.") from None
 
 
 def _without_secrets(value: Any) -> Any:

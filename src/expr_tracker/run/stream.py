@@ -79,6 +79,7 @@ class OpenStream:
         """Put the status behind the last row and take no more; a second call does nothing."""
         with self.lock:
             if not self.recorder.has_ended:
+                self.writer.reopen_if_closed()  # a marker that went elsewhere would be missed most
                 marker = end_marker(self.life.attempt, status, time=self.clock.wall())
                 self.writer.append_line(encode_line(marker), marker=marker)
             self.recorder.end("finished")

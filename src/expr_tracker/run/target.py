@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from expr_tracker.capture.redaction import redact
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.writer import LineWriter
 
@@ -52,10 +53,12 @@ class RunSpans:
         self._writer: LineWriter | None = None
         self._early: deque[bytes] = deque()
         self._has_failed = False
+        self._has_thread = True
         self.records = options.spans
         self.print_fn: Callable[[str], object] | None = options.span_print_fn
         self.plugins: tuple[Any, ...] = options.span_plugins
         self.encode = encoder.value
+        self.redact = redact
         self.finished = recorder.add_span
 
     def append(self, line: bytes) -> None:
@@ -97,7 +100,13 @@ class RunSpans:
                 raise
             self._has_failed = True
             self._notices.say(f"{self._path} cannot be opened ({error}): spans are not stored.")
+        if self._writer is not None and not self._has_thread:
+            self._writer.go_without_thread()
         return self._writer
+
+    def go_without_thread(self) -> None:
+        """Write by the calls that end spans; before the first span."""
+        self._has_thread = False
 
     def count_dropped(self, kind: str) -> None:
         """Count a span or a part of one that is not stored, and why."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.store.documents import mend, write_once
-from expr_tracker.store.journal import write_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +15,6 @@ __all__ = ["Upkeep"]
 
 #: Between two sidecars: a reader scans at most the rows of this time.
 _SIDECAR_SECONDS: Final = 2.0
-#: An open row younger than this is not worth a file.
-_JOURNAL_SECONDS: Final = 1.0
 
 
 class Upkeep:
@@ -31,7 +28,6 @@ class Upkeep:
         self._parts = parts
         self._stream = parts.stream
         self._clock = parts.stream.clock
-        self._journal_of: tuple[int, int] | None = None
         self._sidecar_at = 0.0
         self._sidecar_size = -1
 
@@ -41,7 +37,7 @@ class Upkeep:
         return (
             self._clock.resync,
             self._flush_if_due,
-            self.keep_journal,
+            self._parts.journal.keep_if_old,
             self._keep_index,
             self._parts.save_unsaved_summary,
             self.keep_places,
@@ -50,26 +46,6 @@ class Upkeep:
     def _flush_if_due(self) -> None:
         for writer in self._parts.writers():
             writer.flush_if_due()
-
-    def keep_journal(self, *, at_once: bool = False) -> None:
-        """Write the open row beside the file, once it is old enough or ``at_once``."""
-        stream = self._stream
-        with stream.lock:
-            row = stream.recorder.open_row()
-            size, ordinal = stream.writer.index.size, stream.writer.index.lines
-            is_behind = bool(stream.writer.pending_bytes)
-        if row is None or is_behind:
-            return
-        if not at_once and self._clock.wall() - row["_time"] < _JOURNAL_SECONDS:
-            return
-        mark = (size, hash(str(row)))
-        if mark == self._journal_of:
-            return
-        try:
-            write_journal(stream.files.journal, row, ordinal=ordinal, data_size=size)
-            self._journal_of = mark
-        except OSError:
-            stream.notices.count("degraded", "journals that could not be written")
 
     def _keep_index(self) -> None:
         now = self._clock.monotonic()
@@ -98,10 +74,17 @@ class Upkeep:
             if write_once(stream.files.identity, stream.identity) is None:
                 mend(stream.files.identity, stream.identity)
             parts.documents.write()
+        elif state == "reopened":
+            stream.notices.count("degraded", "locks that were closed")
+            stream.notices.once(
+                "closed lock",
+                f"The program closed the descriptor of {stream.files.lock}, which gave the lock of "
+                f"{label!r} up; it is taken again. No other process has begun to write meanwhile.",
+            )
         elif state == "taken":
             stream.notices.count("degraded", "streams with a second writer")
             stream.notices.once(
                 "second writer",
-                f"{stream.files.lock} had been removed and another process now writes {label!r} too: "
+                f"{stream.files.lock} had been removed or closed and another process now writes {label!r} too: "
                 "end one of the two, or the steps of both stay mixed.",
             )

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from expr_tracker.texts import shown
+
 if TYPE_CHECKING:
     from expr_tracker.spans.span import Span
 
@@ -27,7 +29,7 @@ def decorated(make: Callable[[], Span], function: _Function) -> _Function:
     """
     if isinstance(function, type) or not callable(function):
         raise TypeError(
-            f"@span(...) decorates functions, not {function!r}; put @classmethod and @property "
+            f"@span(...) decorates functions, not {shown(function)}; put @classmethod and @property "
             "above it, and in a class decorate the methods."
         )
     call = function if inspect.isroutine(function) else type(function).__call__

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from expr_tracker.errors import OptionError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.spans import stack
 from expr_tracker.spans.hooks import OwnedByProcess
 from expr_tracker.spans.stack import warn_once
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -89,10 +91,9 @@ class Sampler:
             self._open.setdefault(span, {})[owner] = _Seen()
             self._has_open.set()
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="expr-tracker-gpu", daemon=True
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="expr-tracker-gpu", daemon=True)
+                thread.start()  # it may raise: the process may have no more threads
+                self._thread = thread
 
     def leave(self, span: Span, owner: object) -> _Seen | None:
         """Stop sampling for ``span``; return what was seen."""
@@ -117,7 +118,7 @@ class Sampler:
             try:
                 self.sample()
             except Exception as error:  # noqa: BLE001 - NVML's own exceptions
-                warn_once("nvml sample", f"GpuStats cannot sample: {error!r}")
+                warn_once("nvml sample", f"GpuStats cannot sample: {shown(error)}")
             self._stopping.wait(self._interval)
 
 
@@ -142,10 +143,10 @@ class GpuStats(OwnedByProcess):
         super().__init__()
         given: Any = index
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-            raise OptionError(f"GpuStats(index={index!r}): expected a whole number from 0.")
+            raise OptionError(f"GpuStats(index={shown(index)}): expected a whole number from 0.")
         given = interval
         if not isinstance(given, (int, float)) or not math.isfinite(given) or given <= 0:
-            raise OptionError(f"GpuStats(interval={interval!r}): expected seconds above 0.")
+            raise OptionError(f"GpuStats(interval={shown(interval)}): expected seconds above 0.")
         self._index, self._interval = index, float(interval)
 
     def start(self, span: Span) -> None:
@@ -194,7 +195,9 @@ def _sampler(index: int, interval: float) -> Sampler | None:
             sampler = Sampler(pynvml, index, interval)
         except ImportError:
             reason = "the NVML binding is not installed (pip install 'expr-tracker[gpu]')"
-        except Exception as error:  # noqa: BLE001 - NVML's own exceptions
+        except Exception as error:  # NVML's own exceptions
+            if is_from_signal(error):
+                raise
             reason = repr(error)
         else:
             _samplers[index, interval] = sampler

@@ -14,6 +14,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import key_text
 from expr_tracker.spans import stack
 from expr_tracker.spans.stack import warn_once
+from expr_tracker.texts import shown, text_of, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,7 +103,7 @@ def end_plugins(plugins: Sequence[Any], span: Span) -> Row:
         del metrics[name]
         warn_once(
             ("plugin metric", name),
-            f"A span plugin returned the metric {name!r}, which spans make themselves: it is left "
+            f"A span plugin returned the metric {shown(name)}, which spans make themselves: it is left "
             "out. Rename it.",
         )
     return metrics
@@ -110,7 +111,7 @@ def end_plugins(plugins: Sequence[Any], span: Span) -> Row:
 
 def _report(plugin: object, hook: str, error: Exception) -> None:
     name = getattr(plugin, "__name__", type(plugin).__name__)
-    message = f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS_MAX]
+    message = f"{type_name(error)}: {text_of(str, error)}"[:_MESSAGE_CHARACTERS_MAX]
     warn_once(
         ("plugin", name, hook, message),
         f"The span plugin {name} raised in {hook}: {message}. That span goes without it.",

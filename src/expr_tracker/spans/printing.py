@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.spans.stack import warn_once
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,5 +49,6 @@ def say(print_fn: Callable[[str], object], line: str) -> None:
         if is_from_signal(error):
             raise
         warn_once(
-            ("print_fn", type(error)), f"A span's print_fn raised {error!r}; the line is left out."
+            ("print_fn", type(error)),
+            f"A span's print_fn raised {shown(error)}; the line is left out.",
         )

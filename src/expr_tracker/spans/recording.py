@@ -19,6 +19,9 @@ __all__ = ["ATTRIBUTES_BYTES_MAX", "record"]
 #: Attributes say which batch or file it was; a document in each line would drown the timeline.
 ATTRIBUTES_BYTES_MAX: Final = 64 * 1024
 _ATOMS: Final = frozenset({float, int, str, bool, type(None)})
+_NUMBERS: Final = frozenset({float, int, bool, type(None)})
+#: A number of as many digits is never taken for a secret, under no name.
+_COUNT_MAX: Final = 999_999
 #: Integers that every JSON encoder writes as they are; larger ones take the slow way.
 _INT_MAX: Final = 2**63 - 1
 
@@ -57,7 +60,8 @@ def record(target: SpanTarget, span: Span, start: float) -> bool:
     if span.error is not None:
         row["error"] = span.error
     if span.attributes:
-        row["args"], is_plain_too = _encoded(target, span.attributes)
+        attributes, is_plain_too = _encoded(target, span.attributes)
+        row["args"] = target.redact(attributes) if _may_hold_secrets(attributes) else attributes
         is_plain = is_plain and is_plain_too
     line = _line(row, is_plain)
     if len(line) > ATTRIBUTES_BYTES_MAX and "args" in row:
@@ -91,6 +95,15 @@ def _encoded(target: SpanTarget, values: Row) -> tuple[Row, bool]:
         ):
             return {key_text(k): target.encode(key_text(k), v) for k, v in values.items()}, False
     return values, True
+
+
+def _may_hold_secrets(attributes: Row) -> bool:
+    """Say whether there is more than switches and small numbers: a look costs less than a search."""
+    for value in attributes.values():
+        kind = type(value)
+        if kind not in _NUMBERS or (kind is int and not -_COUNT_MAX <= value <= _COUNT_MAX):
+            return True
+    return False
 
 
 def _without_large_attributes(target: SpanTarget, row: Row, line: bytes) -> bytes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.errors import RunNotFoundError
 from expr_tracker.ranges import StepRange, Steps, TimeRange, Times, steps_from, times_from
 from expr_tracker.store.files import StreamKey
-from expr_tracker.store.producers import Kind, StreamChoice, producers_of
+from expr_tracker.store.producers import RankChoice, StreamChoice, producers_of
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.store.sidecar import warn_of_lost_parts
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from expr_tracker.row import Row
+    from expr_tracker.store.files import LineKind
 
 __all__ = [
+    "RankChoice",
     "Selection",
     "SpanRecord",
     "SpanSource",
@@ -205,7 +207,7 @@ def sources_of(
     run: str | os.PathLike[str],
     stream: StreamChoice = "*",
     *,
-    rank: int | None = None,
+    rank: RankChoice = None,
     with_metrics: bool = False,
 ) -> list[SpanSource]:
     """Return the producers that are asked for, the default one first.
@@ -213,14 +215,14 @@ def sources_of(
     Args:
         run: a run directory, or one span file.
         stream: ``"*"`` for all, ``None`` for the default producer, a name, or several of them.
-        rank: only this rank; ``None`` is all.
+        rank: only this rank, or these; ``None`` and ``"*"`` are all.
         with_metrics: whether a producer that has metrics and no spans counts.
 
     Raises:
         RunNotFoundError: there is no such run, stream or rank; the message lists what there is. Or
             the file is no span file.
     """
-    kinds: tuple[Kind, ...] = ("spans", "metrics") if with_metrics else ("spans",)
+    kinds: tuple[LineKind, ...] = ("spans", "metrics") if with_metrics else ("spans",)
     # No rank is every rank here: a timeline has a lane for each.
     producers = producers_of(run, stream, "*" if rank is None else rank, kinds=kinds)
     for producer in producers:

@@ -12,12 +12,12 @@ switches threads nor delivers a signal.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.row import key_text
 from expr_tracker.spans import printing, stack
 from expr_tracker.spans.decorate import decorated
@@ -33,6 +33,7 @@ from expr_tracker.spans.stack import (
     settled,
     warn_once,
 )
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -368,7 +369,7 @@ class Span:
         if found is None:
             found = repeats[-1] if repeats else self
         if found is not self:
-            with contextlib.suppress(ValueError):  # another thread took it
+            with suppress_own(ValueError):  # another thread took it
                 repeats.remove(found)
         return found
 
@@ -396,13 +397,13 @@ class Span:
         """Hand the finished span to a run; False if that one has finished too."""
         try:
             if target is not self._target_at_start:  # begun before this run was opened
-                self._offset = target.clock.wall() - self._clock.monotonic_ns() / 1e9
+                self._offset = _offset_between(self._clock, target.clock)
             return record(target, self, self._offset + self._started_ns / 1e9)
         except BaseException as error:
             target.count_dropped("spans")
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception) or is_from_signal(error):
                 raise  # an interrupt; a fault of recording must not stop training
-            warn_once(("record", type(error)), f"A span was not recorded: {error!r}")
+            warn_once(("record", type(error)), f"A span was not recorded: {shown(error)}")
             return True
 
     def _count_outlived(self, begun_in: SpanTarget | None) -> None:
@@ -412,6 +413,15 @@ class Span:
                 "finished",
                 f"The span {self.path!r} ended after its run had finished: it is dropped.",
             )
+
+
+def _offset_between(own: Clock, other: Clock) -> float:
+    """Return what the other clock's wall time is ahead of our monotonic time."""
+    if own.monotonic_ns == other.monotonic_ns:
+        return (
+            other.offset
+        )  # exact: two reads would be apart by however long we are stopped between
+    return other.wall() - own.monotonic_ns() / 1e9
 
 
 def _error_name(error: BaseException | type[BaseException] | str) -> str:

@@ -55,6 +55,10 @@ class SpanTarget(Protocol):
         """Return ``value`` as a row stores it."""
         ...
 
+    def redact(self, value: Any, /) -> Any:
+        """Return attributes, plain ones, without secrets."""
+        ...
+
     def count_dropped(self, kind: str) -> None:
         """Count one thing of ``kind`` that was dropped."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.notices import OTHERS
-from expr_tracker.spans.records import Selection, StreamChoice, sources_of
+from expr_tracker.spans.records import RankChoice, Selection, StreamChoice, sources_of
 from expr_tracker.store.names import DEFAULT_LABEL
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def summarize(
     *,
     step_range: StepRange = None,
     time_range: TimeRange = None,
-    rank: int | None = None,
+    rank: RankChoice = None,
     group: bool = False,
 ) -> list[StreamTime]:
     """Return the time by span path, per stream and rank.
@@ -110,7 +110,7 @@ def summarize(
         stream: ``"*"`` for all, ``None`` for the default producer, a name, or several of them.
         step_range: spans of these steps, ``(start, stop)``, half-open.
         time_range: spans that overlap these epoch seconds, half-open; they count whole.
-        rank: only this rank; ``None`` is all.
+        rank: only this rank, or these; ``None`` and ``"*"`` are all.
         group: put streams together whose names differ in the number at the end only.
 
     Raises:

@@ -23,6 +23,7 @@ from expr_tracker.errors import QueryError
 from expr_tracker.notices import offer
 from expr_tracker.spans.lanes import Box, Lanes
 from expr_tracker.spans.records import (
+    RankChoice,
     Selection,
     SpanRecord,
     SpanSource,
@@ -33,6 +34,8 @@ from expr_tracker.store.bounds import is_own_file
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.names import stream_label
 from expr_tracker.store.output import output_place, writing_to
+from expr_tracker.store.paths import path_given
+from expr_tracker.store.producers import existing_run
 
 if TYPE_CHECKING:
     import os
@@ -69,7 +72,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
     time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
-    rank: int | None = None,
+    rank: RankChoice = None,
 ) -> dict[str, Any]:
     """Return the trace of a run as one object, ready for ``json.dump``.
 
@@ -80,7 +83,7 @@ def build_trace(  # noqa: PLR0913 - one keyword a filter
         time_range: spans that overlap these epoch seconds, half-open; spans are not cut.
         temp_dir: where the temporary database goes; the system's place by default.
         metrics: metrics to draw as counters, at the ``_time`` of their rows.
-        rank: only this rank; ``None`` is all.
+        rank: only this rank, or these; ``None`` and ``"*"`` are all.
 
     Raises:
         RunNotFoundError: no such run, stream or rank.
@@ -101,7 +104,7 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
     time_range: TimeRange = None,
     temp_dir: str | os.PathLike[str] | None = None,
     metrics: str | Sequence[str] | None = None,
-    rank: int | None = None,
+    rank: RankChoice = None,
 ) -> int:
     """Write the trace of a run to ``output`` and return the number of spans.
 
@@ -116,11 +119,9 @@ def write_trace(  # noqa: PLR0913 - one keyword a filter
         OSError: ``output`` or the temporary database could not be written.
     """
     selection = Selection.asked(step_range, time_range)
-    target = output_place(Path(output))
-    if is_own_file(target, Path(run)):
+    target = output_place(output)
+    if is_own_file(target, existing_run(run)):
         raise QueryError(f"output={output}: that is the name of a run's own file; choose another.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     with _spooled(run, stream, selection, temp_dir=temp_dir, metrics=metrics, rank=rank) as spool:
         with writing_to(target) as beside, beside.open("wb") as file:
             separator = b'{"traceEvents": [\n'
@@ -140,11 +141,11 @@ def _spooled(
     *,
     temp_dir: str | os.PathLike[str] | None,
     metrics: str | Sequence[str] | None,
-    rank: int | None,
+    rank: RankChoice,
 ) -> Iterator[_Spool]:
     names = [metrics] if isinstance(metrics, str) else list(metrics or ())
     sources = sources_of(run, stream, rank=rank, with_metrics=bool(names))
-    with tempfile.TemporaryDirectory(prefix="et-trace-", dir=temp_dir) as directory:
+    with tempfile.TemporaryDirectory(prefix="et-trace-", dir=_folder(temp_dir)) as directory:
         database = sqlite3.connect(Path(directory) / "spool.db", isolation_level=None)
         try:
             with _as_os_error():
@@ -156,6 +157,15 @@ def _spooled(
             yield spool
         finally:
             database.close()
+
+
+def _folder(temp_dir: object) -> Path | None:
+    if temp_dir is None:
+        return None
+    folder = path_given(temp_dir, "temp_dir", QueryError, expected="the path of a folder")
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "temp_dir: there is no such folder", str(folder))
+    return folder
 
 
 @contextlib.contextmanager

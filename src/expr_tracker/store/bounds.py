@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.store.paths import real_path
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,8 +36,8 @@ def is_own_file(path: Path, run: Path) -> bool:
         run: the run that it is made of: its directory, or one of its files. Other runs are known
             by their identity.
     """
-    target = path.parent.resolve() / path.name
-    source = run.resolve()
+    target = real_path(path.parent) / path.name
+    source = real_path(run)
     if target == source:
         return True
     home = source if source.is_dir() else source.parent
@@ -53,9 +56,11 @@ def path_within(directory: Path, name: str) -> Path | None:
 
     ``None``: it lies elsewhere. A name that was read from a file may hold ``..`` or be a link.
     """
-    root = directory.resolve()
+    root = real_path(directory)
     try:
-        target = (root / name).resolve()
-    except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
+        target = real_path(root / name)
+    except (OSError, ValueError) as error:  # a NUL, a name that is too long
+        if is_from_signal(error):
+            raise
         return None
     return target if target != root and target.is_relative_to(root) else None

@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
 from expr_tracker.store.regular import read_regular
 from expr_tracker.surrogates import storable
@@ -53,7 +54,7 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
             temporary.replace(path)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress_own(OSError):
             temporary.unlink()
         raise
 
@@ -104,7 +105,9 @@ def write_once(path: Path, document: Row) -> Row | None:
             os.link(temporary, path)
         except FileExistsError:
             pass
-        except OSError:
+        except OSError as error:
+            if is_from_signal(error):
+                raise
             # File systems without hard links: O_EXCL still lets one process win.
             try:
                 with path.open("xb") as file:
@@ -112,7 +115,7 @@ def write_once(path: Path, document: Row) -> Row | None:
             except FileExistsError:
                 seconds = _WRITING_SECONDS_MAX
     finally:
-        with contextlib.suppress(OSError):
+        with suppress_own(OSError):
             temporary.unlink()
     return _when_written(path, document, seconds)
 
@@ -162,14 +165,18 @@ def read_document(path: Path) -> Row | None:
     """Return the document at ``path``; ``None`` where it is missing or not a JSON object."""
     try:
         return _decoded(read_regular(path))
-    except OSError:
+    except OSError as error:
+        if is_from_signal(error):
+            raise
         return None
 
 
 def _decoded(content: bytes) -> Row | None:
     try:
         document: Any = json.loads(content)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if is_from_signal(error):
+            raise
         return None
     return with_nonfinite(document) if isinstance(document, dict) else None
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from expr_tracker.store.names import stream_label
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "LineKind",
     "RunFiles",
     "StreamKey",
     "kept_of",
@@ -47,6 +48,9 @@ __all__ = [
     "stream_keys",
     "torn_of",
 ]
+
+#: What a line file of a producer holds, as its name begins.
+LineKind = Literal["metrics", "spans", "console"]
 
 _SHARD_FILE: Final = re.compile(
     r"(?P<kind>[a-z]+)(?:\.(?P<stream>(?!rank\d+\.)[A-Za-z0-9][A-Za-z0-9_-]*))?"
@@ -108,6 +112,10 @@ class RunFiles:
     def _path(self, kind: str, ending: str) -> Path:
         return self.directory / f"{kind}{self.key.suffix}{ending}"
 
+    def lines_of(self, kind: LineKind) -> Path:
+        """Return the line file of a kind: `metrics`, `spans` or `console`."""
+        return self._path(kind, ".jsonl")
+
     @property
     def identity(self) -> Path:
         """``run.json``: one per run."""
@@ -116,17 +124,17 @@ class RunFiles:
     @property
     def metrics(self) -> Path:
         """The rows."""
-        return self._path("metrics", ".jsonl")
+        return self.lines_of("metrics")
 
     @property
     def spans(self) -> Path:
         """The finished spans."""
-        return self._path("spans", ".jsonl")
+        return self.lines_of("spans")
 
     @property
     def console(self) -> Path:
         """Standard output and error."""
-        return self._path("console", ".jsonl")
+        return self.lines_of("console")
 
     @property
     def lock(self) -> Path:

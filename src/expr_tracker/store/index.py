@@ -18,21 +18,36 @@ Sidecar, schema 5::
                    CLOCK_BACK_SECONDS], ...],
      "parts": [[NUMBER, BYTES, COVERED_BYTES, LINES, ROWS, LOWEST_STEP, HIGHEST_STEP], ...],
      "live_size": BYTES_OF_THE_LIVE_FILE,
+     "checkpoints": [[OFFSET, CRC32_OF_THE_BYTES_BEFORE], ...], "missing_rows": N,
+     "changed_lines": [FIRST, LAST] | null,
      "check": CRC32_OF_THE_MEMBERS_ABOVE, "run": {...}}
 
 ``parts`` are the set-aside parts (`expr_tracker.store.parts`), those included that were missing
 when it was written; a reader reports which of them are gone. It may be older than the newest part.
+``missing_rows`` are rows that an earlier sidecar covered and the file has no longer, ``changed_lines``
+those among which bytes were found changed before the file was rewritten. They and ``checkpoints``
+(`expr_tracker.store.checkpoints`) may be absent.
 """
 
 from __future__ import annotations
 
-import re
 import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+from msgspec import UNSET
+
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import STEP_MAX, STEP_MIN
-from expr_tracker.store.lines import decode_line, encode_finite
+from expr_tracker.store.joined import joined_metric_lines, valid_step
+from expr_tracker.store.lines import (
+    decode_line,
+    encode_finite,
+    has_one_object_per_line,
+    is_safe_to_skip,
+    may_be_too_deep,
+)
 from expr_tracker.store.markers import REWOUND, Beginning, End, read_marker
 from expr_tracker.store.parts import PART_NUMBER_MAX, Part
 
@@ -50,10 +65,17 @@ BLOCK_LINES: Final = 1024
 #: Beyond this many blocks, neighbours are joined: they take 160 kB of the sidecar with steps of seven
 #: digits, 260 kB with any. Attempts come on top without a limit, up to 80 bytes each.
 BLOCKS_MAX: Final = 4096
-# No 64-bit step has more digits, and `int` refuses thousands of them.
-_STEP: Final = re.compile(rb'\{"_step":\s*(-?\d{1,19})[,}]')
 #: The zone of no step at all: the first one widens it.
 _NO_STEP_LOW, _NO_STEP_HIGH = STEP_MAX, STEP_MIN
+
+
+class _Stepped(msgspec.Struct, gc=False, rename={"step": "_step"}):
+    """A line of which only the step is wanted."""
+
+    step: Any = UNSET
+
+
+_decode_stepped = msgspec.json.Decoder(_Stepped).decode_lines
 
 
 @dataclass(frozen=True)
@@ -130,6 +152,13 @@ class StreamIndex:
     """The set-aside parts, those that are gone included."""
     live_size: int = 0
     """Bytes of the live file that the sidecar covered."""
+    checkpoints: list[tuple[int, int]] = field(default_factory=list, compare=False)
+    """Offsets, and the CRC-32 of all bytes before each, as they were written."""
+    missing_rows: int = field(default=0, compare=False)
+    """Rows that were in the file once and are no longer, beside those of lost parts."""
+    changed_lines: tuple[int, int] | None = field(default=None, compare=False)
+    """The first and the last of lines (1-based, as they were then) among which bytes had changed when
+    the file was rewritten."""
     block_lines: int = BLOCK_LINES
     """Lines of one block; doubled when neighbours are joined."""
     _blocks: list[tuple[int, int, int, int]] = field(default_factory=list)
@@ -235,7 +264,11 @@ class StreamIndex:
     def copy(self) -> StreamIndex:
         """Return an index that later rows do not change."""
         return replace(
-            self, attempts=self.attempts[:], parts=self.parts[:], _blocks=self._blocks[:]
+            self,
+            attempts=self.attempts[:],
+            parts=self.parts[:],
+            checkpoints=self.checkpoints[:],
+            _blocks=self._blocks[:],
         )
 
     def without_zones(self, size: int) -> StreamIndex:
@@ -247,6 +280,7 @@ class StreamIndex:
             has_repeats=True,
             attempts=self.attempts[:],
             parts=self.parts[:],
+            checkpoints=[],
             _blocks=[],
             _low=STEP_MIN,
             _high=STEP_MAX,
@@ -314,26 +348,42 @@ class StreamIndex:
         """Take in the lines of ``file`` from ``start`` (by default: from where the index ends)."""
         at = self.size if start is None else start
         for _, chunk in file.chunks(at):
-            for line in chunk[:-1].split(b"\n"):
-                self._scan_line(line, len(line) + 1)
+            lines = chunk[:-1].split(b"\n")
+            steps = _steps_of(chunk)
+            if steps is None:
+                for line in lines:
+                    self.scan_line(line, len(line) + 1)
+                continue
+            for line, step in zip(lines, steps, strict=True):
+                self.note_row(step, len(line) + 1)
 
-    def _scan_line(self, line: bytes, size: int) -> None:
-        match = _STEP.match(line)
-        # A line that begins well may still be damaged behind: its step is then in the zone for
-        # nothing, which costs a look, never a row.
-        if match is not None and line.endswith(b"}"):
-            step = int(match[1])
-            if STEP_MIN <= step <= STEP_MAX:
-                self.note_row(step, size)
-                return
-        row = decode_line(line.lstrip(b"\0")) if line else {}
-        step_value = row.get("_step") if row is not None else None
-        if isinstance(step_value, int) and STEP_MIN <= step_value <= STEP_MAX:
-            self.note_row(int(step_value), size)
+    def scan_line(self, line: bytes, size: int) -> None:
+        """Take in one line of ``size`` bytes, given without its end, as it is read."""
+        text = line.lstrip(b"\0")
+        row = decode_line(text) if line else {}
+        if row is not None:
+            step = valid_step(row)
+            self.note(size, step, row)
             return
-        if row is None:
+        rows = joined_metric_lines(text)
+        if rows:
+            self._note_joined(rows, size)
+        else:
             self.unreadable += 1
-        self.note_marker(row or {}, size)
+            self.note_line(size)
+
+    def _note_joined(self, rows: list[Row], size: int) -> None:
+        """Take in what stands in one line of ``size`` bytes, which lies in one block."""
+        self.lines -= len(rows) - 1
+        for row in rows[:-1]:
+            self.note(0, valid_step(row), row)
+        step = valid_step(rows[-1])
+        if step is None:
+            # The lines of an attempt that begins here come behind this one.
+            self._take_marker(rows[-1], self.size + size)
+            self.note_line(size)
+        else:
+            self.note_row(step, size)
 
     def document(self, run: Row, tail: int) -> Row:
         """Return the sidecar's contents.
@@ -361,6 +411,9 @@ class StreamIndex:
             "attempts": [list(vars(attempt).values()) for attempt in self.attempts],
             "parts": [list(vars(part).values()) for part in self.parts],
             "live_size": self.live_size,
+            "checkpoints": [list(one) for one in self.checkpoints],
+            "missing_rows": self.missing_rows,
+            "changed_lines": self.changed_lines,
         }
         return {**document, "check": _checksum(document), "run": run}
 
@@ -390,6 +443,12 @@ class StreamIndex:
                 attempts=[_attempt(*attempt) for attempt in document["attempts"]] or [Attempt()],
                 parts=[_part(*part) for part in document["parts"]],
                 live_size=_count(document["live_size"]),
+                checkpoints=[
+                    (_count(offset), _count(checksum))
+                    for offset, checksum in document.get("checkpoints", [])
+                ],
+                missing_rows=_count(document.get("missing_rows", 0)),
+                changed_lines=_lines(document.get("changed_lines")),
             )
             index._blocks = [
                 (_whole(low), _count(first), _count(start), _whole(high))
@@ -400,8 +459,28 @@ class StreamIndex:
             index._low, index._high = _whole(low), _whole(high)
             index._block_first, index._block_start = _count(first), _count(start)
         except (KeyError, TypeError, IndexError, OverflowError) as error:
+            if is_from_signal(error):
+                raise
             raise ValueError(f"not a whole index: {error!r}") from None
         return index
+
+
+def _steps_of(chunk: bytes) -> list[int] | None:
+    """Return the steps of the rows in ``chunk``; ``None`` unless each line is a row and sound."""
+    if not is_safe_to_skip(chunk) or may_be_too_deep(chunk):
+        return None
+    try:
+        steps = [line.step for line in _decode_stepped(chunk)]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if (
+        set(map(type, steps)) != {int}
+        or min(steps) < STEP_MIN
+        or max(steps) > STEP_MAX
+        or not has_one_object_per_line(chunk, len(steps))
+    ):
+        return None
+    return steps
 
 
 def _checksum(document: Row) -> int:
@@ -421,6 +500,13 @@ def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is no whole number")
     return value
+
+
+def _lines(value: Any) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    first, last = value
+    return _count(first), _count(last)
 
 
 def _step(value: Any) -> int | None:

@@ -7,9 +7,9 @@ no live writer; a resume commits it as a row.
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
+from expr_tracker.interruption import suppress_own
 from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 from expr_tracker.store.documents import read_document, write_document
 
@@ -49,5 +49,5 @@ def read_journal(path: Path, data_size: int) -> Row | None:
 
 def clear_journal(path: Path) -> None:
     """Remove the journal; a failure leaves one that is outdated anyway."""
-    with contextlib.suppress(OSError):
+    with suppress_own(OSError):
         path.unlink(missing_ok=True)

@@ -2,7 +2,11 @@ r"""The line format: the specification, and the only code that encodes or decode
 
 A line file is UTF-8 text; each line is one JSON object, strict JSON (RFC 8259), ended by ``\n``. A
 line without its end is not there yet. Readers skip empty lines and lines they cannot read (and
-count them), and members that they do not know.
+count them), and members that they do not know. Nesting has a limit, `DEPTH_MAX`: a line beyond it is
+one that nobody reads, for what one program can decode another could not write again.
+
+Damage to a line's end joins two lines, with one byte or none between them; where each of the two is
+whole, readers take both.
 
 **Metric row**: ``{"_step": int, "_time": float, NAME: VALUE, ...}``
 
@@ -36,10 +40,11 @@ Bare ``NaN`` and ``Infinity`` tokens, which older programs wrote, are read as fl
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
 from expr_tracker.surrogates import storable
 
@@ -47,13 +52,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "DEPTH_MAX",
     "decode_line",
     "encode_canonical_line",
     "encode_exact_line",
     "encode_finite",
     "encode_line",
+    "has_one_object_per_line",
     "is_metric_row",
+    "is_safe_to_skip",
+    "may_be_too_deep",
 ]
+
+#: Containers within containers in one line, the line's own object counted. Writers keep to a third of
+#: it; with one of another program every reader still has stack enough to write it again.
+DEPTH_MAX: Final = 200
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}\n")
 
 _encoder = msgspec.json.Encoder()
 
@@ -116,13 +130,64 @@ def decode_line(line: bytes) -> Row | None:
         # parser reads all of them.
         try:
             row = json.loads(line)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if is_from_signal(error):
+                raise
             return None
         if not isinstance(row, dict):
             return None
+    if line.count(b"[") + line.count(b"{") > DEPTH_MAX and _is_too_deep(row):
+        return None
     if "_nonfinite" in row:
         with_nonfinite(row)
     return row
+
+
+def _is_too_deep(row: Row) -> bool:
+    level: list[Any] = [row]
+    for _ in range(DEPTH_MAX):
+        inner: list[Any] = []
+        for container in level:
+            members = container.values() if isinstance(container, dict) else container
+            inner += [member for member in members if isinstance(member, (dict, list))]
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+def may_be_too_deep(piece: bytes) -> bool:
+    """Say whether a line of ``piece`` may be nested beyond the limit; brackets in texts count too."""
+    if piece.count(b"[") + piece.count(b"{") - piece.count(b"\n") < DEPTH_MAX:
+        return False
+    brackets = piece.translate(None, _NO_BRACKETS)
+    return max(map(len, brackets.split(b"\n"))) > 2 * DEPTH_MAX
+
+
+def has_one_object_per_line(piece: bytes, count: int) -> bool:
+    """Say whether ``count`` objects decoded from ``piece`` stand on one line each.
+
+    A decoder takes line ends for white space, so two rows glued together, or one cut by a line
+    end, could pass unnoticed; the numbers then differ. An empty line would make up for a glued one,
+    so what glued rows look like is looked for too; it may stand in a text, and costs time only.
+    """
+    return piece.count(b"\n") == count and b"}{" not in piece
+
+
+def is_safe_to_skip(piece: bytes) -> bool:
+    """Say whether no member that a decoder skips unread can be damaged.
+
+    Only reading a text shows a bad escape or bytes that are no UTF-8.
+    """
+    if b"\\" in piece:
+        return False
+    if piece.isascii():
+        return True
+    try:
+        piece.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_metric_row(row: Row) -> bool:

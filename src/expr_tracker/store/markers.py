@@ -19,6 +19,7 @@ __all__ = [
     "end_marker",
     "is_marker",
     "read_marker",
+    "renumbered",
 ]
 
 #: The status of an attempt that its own process left for the next one; no run ends with it.
@@ -46,7 +47,7 @@ class End:
 
 
 def begin_marker(
-    number: int, from_step: int | None, *, time: float, pid: int, clock_back: float = 0.0
+    number: int, from_step: int | None, *, time: float, pid: int | None, clock_back: float = 0.0
 ) -> Row:
     """Return the marker line that begins attempt ``number``.
 
@@ -54,7 +55,7 @@ def begin_marker(
         number: 2 for the first attempt that has a marker.
         from_step: earlier attempts' rows at this step and above are superseded.
         time: Unix seconds.
-        pid: the process that writes the attempt.
+        pid: the process that writes the attempt; ``None`` where nobody knows.
         clock_back: by how many seconds its clock is behind the newest time before it.
     """
     marker = {"_attempt": number, "_from_step": from_step, "_time": time, "_pid": pid}
@@ -64,6 +65,12 @@ def begin_marker(
 def end_marker(number: int, status: str, *, time: float) -> Row:
     """Return the marker line that ends attempt ``number`` with ``status`` at ``time``."""
     return {"_attempt_end": number, "_status": status, "_time": time}
+
+
+def renumbered(marker: Row, shift: int) -> Row:
+    """Return a marker whose attempt has a number that is higher by ``shift``."""
+    member = "_attempt" if isinstance(marker.get("_attempt"), int) else "_attempt_end"
+    return {**marker, member: marker[member] + shift}
 
 
 def is_marker(row: Row) -> bool:

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from expr_tracker.errors import NameRefusedError
+from expr_tracker.texts import shown, type_name
 
 __all__ = ["DEFAULT_LABEL", "check_name", "check_stream", "stream_label", "stream_named"]
 
@@ -46,13 +47,13 @@ def check_stream(stream: object) -> str | None:
         return None
     if not isinstance(stream, str):
         raise NameRefusedError(
-            f"stream={stream!r} ({type(stream).__name__}): a stream is a text, or None for the "
+            f"stream={shown(stream)} ({type_name(stream)}): a stream is a text, or None for the "
             "default producer."
         )
     if not _STREAM.fullmatch(stream):
         raise NameRefusedError(
-            f"stream={stream!r}: a stream is part of a file name: letters, digits, '_' and '-', "
-            f"beginning with a letter or digit. Try {_cleaned(stream)!r}."
+            f"stream={shown(stream)}: a stream is part of a file name: letters, digits, '_' and '-', "
+            f"beginning with a letter or digit. Try {shown(_cleaned(stream))}."
         )
     if stream == DEFAULT_LABEL:
         raise NameRefusedError(
@@ -61,8 +62,8 @@ def check_stream(stream: object) -> str | None:
         )
     if _RANK_SHARD.fullmatch(stream):
         raise NameRefusedError(
-            f"stream={stream!r}: 'rank' and a number already names the files of a rank. "
-            f"Try 'worker{stream[4:]}'."
+            f"stream={shown(stream)}: 'rank' and a number already names the files of a rank. "
+            f"Try 'worker{stream[4:44]}'."
         )
     if len(stream) > _STREAM_CHARACTERS_MAX:
         raise NameRefusedError(
@@ -93,7 +94,7 @@ def check_name(kind: str, name: object) -> str:
     """
     if not isinstance(name, str):
         raise NameRefusedError(
-            f"{kind} name {name!r} ({type(name).__name__}): a name is a text; use str(...)."
+            f"{kind} name {shown(name)} ({type_name(name)}): a name is a text; use str(...)."
         )
     rule = _broken_rule(name)
     if rule is None and kind in _LISTED_KINDS:
@@ -102,9 +103,8 @@ def check_name(kind: str, name: object) -> str:
     if rule is None and kind not in _LISTED_KINDS:
         rule = _unportable_rule(name)
     if rule is not None:
-        shown = name if len(name) <= 60 else name[:60] + "..."
         raise NameRefusedError(
-            f"{kind} name {shown!r}: {rule}. Use letters, digits, spaces, '-', '_' and '.'."
+            f"{kind} name {shown(name)}: {rule}. Use letters, digits, spaces, '-', '_' and '.'."
         )
     return name
 

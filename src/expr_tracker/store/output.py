@@ -18,7 +18,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.errors import QueryError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import replacing
+from expr_tracker.store.paths import absolute, path_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,15 +35,30 @@ _DESCRIPTOR: Final = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 _LINKS_MAX: Final = 40
 
 
-def output_place(path: Path) -> Path:
-    """Return what is written where ``path`` is asked for: the end of its links.
+def output_place(output: object) -> Path:
+    """Return what is written where ``output`` is asked for: the end of its links.
 
     Raises:
+        QueryError: it can be no path.
+        IsADirectoryError: it is a folder.
+        FileNotFoundError: the folder that it would be in does not exist.
         OSError: the links lead in a circle, or cannot be followed.
     """
+    path = path_given(output, "output", QueryError, expected="the path of a file")
+    place = _end_of_links(path)
+    if _DESCRIPTOR.fullmatch(str(place)):
+        return place
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "that is a folder; name a file in it", str(path))
+    if not place.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place.parent))
+    return place
+
+
+def _end_of_links(path: Path) -> Path:
     place = path
     for _ in range(_LINKS_MAX):
-        found = _DESCRIPTOR.fullmatch(str(place.absolute()))
+        found = _DESCRIPTOR.fullmatch(str(absolute(place)))
         if found is not None:
             return Path(f"/dev/fd/{found[1]}")
         if not place.is_symlink():
@@ -90,4 +108,6 @@ def _opened(place: Path) -> int:
             return os.dup(number)
         return os.open(place, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
+        if is_from_signal(error):
+            raise
         raise OSError(error.errno, error.strerror, str(place)) from None

@@ -41,15 +41,16 @@ class Pace:
         buffers: whether rows wait for a flush instead of being written at once.
         is_slow: whether they do because appends were slow.
         syncs: whether every write is followed by an fsync.
+        newest_append: when the newest row came; ``None`` before the first.
     """
 
-    def __init__(self, options: Options, now: float) -> None:
+    def __init__(self, options: Options) -> None:
         self._options = options
         self._is_chosen = options.durability is not None
         self.buffers = options.durability == "buffered"
         self.is_slow = False
         self.syncs = options.durability == "fsync"
-        self.newest_append = now
+        self.newest_append: float | None = None
         self._slow_writes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
         self._flushes = 0
         self._quick_flushes: deque[int] = deque(maxlen=_WRITES_WEIGHED // 2 + 1)
@@ -58,13 +59,17 @@ class Pace:
         self._calm_flushes = 0
         self._quick_again_at: float | None = None
 
-    def must_write(self, now: float, count: int, *, is_first: bool, is_full: bool) -> bool:
+    def stop_buffering(self) -> None:
+        """Write every line at once from now on, however long it takes: no thread writes what waits."""
+        self._is_chosen = True
+        self.buffers = self.is_slow = False
+
+    def must_write(self, now: float, count: int, *, is_full: bool) -> bool:
         """Say whether the caller itself writes what waits, after its own row joined it.
 
         Args:
             now: monotonic seconds.
             count: lines that wait.
-            is_first: the file is empty.
             is_full: the limits of what may wait are reached.
         """
         if not self.buffers or is_full:
@@ -72,8 +77,9 @@ class Pace:
         options = self._options
         if options.buffer_size is not None and count >= options.buffer_size:
             return True
-        gap = now - self.newest_append
-        return is_first or (options.buffer_interval is not None and gap >= options.buffer_interval)
+        if options.buffer_interval is None or self.newest_append is None:
+            return False
+        return now - self.newest_append >= options.buffer_interval
 
     def is_due(self, waited_seconds: float) -> bool:
         """Say whether what has waited so long must be written now, whoever does it."""

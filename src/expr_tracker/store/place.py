@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
 import math
 import os
-import tempfile
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import suppress_own
 from expr_tracker.notices import counted
+from expr_tracker.store.descriptor import OpenFile, close_own, identity_of, is_own, set_apart
 from expr_tracker.store.documents import beside
 from expr_tracker.store.files import parts_of, torn_of
 from expr_tracker.store.index import StreamIndex
@@ -25,7 +25,7 @@ from expr_tracker.store.parts import (
     parts_as_found,
 )
 from expr_tracker.store.reader import LineFile, part_paths
-from expr_tracker.store.sidecar import load_index
+from expr_tracker.store.sidecar import Sidecar, load_index, missing_rows_text, read_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,6 @@ __all__ = [
     "open_for_append",
     "prepare",
     "read_on",
-    "rescue",
     "say_lost",
     "set_part_aside",
 ]
@@ -61,7 +60,8 @@ def open_for_append(path: Path) -> int:
 
     It can be read through too: `Copy` reads a file that has no name any more.
     """
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    return set_apart(os.open(path, flags, 0o666))
 
 
 def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamIndex:
@@ -79,7 +79,7 @@ def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamI
         OSError: it cannot be read or repaired.
     """
     _adopt_following_parts(path)
-    index_of = _index_of if is_indexed else _size_of
+    said = read_sidecar(path)
     try:
         file = LineFile(path)
     except FileNotFoundError:
@@ -91,12 +91,23 @@ def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamI
             _repair_tail(path, file.size - file.live_start, tail, notices=notices)
             if decode_line(tail) is not None:
                 with LineFile(path) as repaired:
-                    index = index_of(repaired)
+                    index = _index_of(repaired, said, is_indexed=is_indexed)
         if index is None:
-            index = index_of(file)
+            index = _index_of(file, said, is_indexed=is_indexed)
+    _say_missing(path, index, notices)
     say_lost(path, index.parts, notices, live_size=index.live_size)
     index.parts, index.live_size = parts_as_found(path, index.parts), 0
     return index
+
+
+def _say_missing(path: Path, index: StreamIndex, notices: Notices) -> None:
+    """Say that rows are gone that the file had when its sidecar was written."""
+    if index.missing_rows:
+        notices.say(
+            f"{path}: {missing_rows_text(index.missing_rows)}. The run goes on without them; a backup "
+            "may have them."
+        )
+        notices.count("degraded", f"missing rows of {path.name}", index.missing_rows)
 
 
 def say_lost(path: Path, known: list[Part], notices: Notices, *, live_size: int = 0) -> bool:
@@ -110,14 +121,12 @@ def say_lost(path: Path, known: list[Part], notices: Notices, *, live_size: int 
     return bool(lost)
 
 
-def _index_of(file: LineFile) -> StreamIndex:
-    index = load_index(file)
+def _index_of(file: LineFile, said: Sidecar, *, is_indexed: bool) -> StreamIndex:
+    if not is_indexed:
+        return StreamIndex(size=file.size)
+    index = load_index(file, said)
     index.last_time = _newest_time(file)
     return index
-
-
-def _size_of(file: LineFile) -> StreamIndex:
-    return StreamIndex(size=file.size)
 
 
 def read_on(path: Path, index: StreamIndex, *, is_indexed: bool = True) -> None:
@@ -238,7 +247,9 @@ class Copy:
         self._beside = beside(path)
         self._size = size
         self.target = -1
+        self._target_identity: OpenFile | None = None
         self._source = os.dup(fd)
+        self._source_identity = identity_of(self._source)
 
     def fill(self) -> None:
         """Copy what nobody changes any more; others may append to the file meanwhile.
@@ -248,6 +259,7 @@ class Copy:
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self.target = open_for_append(self._beside)
+        self._target_identity = identity_of(self.target)
         _copy(self._source, 0, self.target, stop=self._size)
 
     def take_place(self) -> None:
@@ -261,20 +273,25 @@ class Copy:
 
     def is_of(self, fd: int) -> bool:
         """Say whether this is a copy of the open file, and as far as `fill` goes."""
-        return self.target >= 0 and os.path.samestat(os.fstat(fd), os.fstat(self._source))
+        return (
+            self.target >= 0
+            and is_own(self.target, self._target_identity)
+            and is_own(self._source, self._source_identity)
+            and os.path.samestat(os.fstat(fd), os.fstat(self._source))
+        )
 
     def close(self) -> None:
         """Let go of the descriptors, and of the copy unless it is in use; twice is once."""
         target, self.target = self.target, -1
-        if target >= 0:
+        if target >= 0 and is_own(target, self._target_identity):
             if is_same_file(
                 target, self._path
             ):  # a signal's exception behind the rename: begin again
                 self._path.unlink(missing_ok=True)
-            os.close(target)
+            close_own(target, self._target_identity)
         source, self._source = self._source, -1
         if source >= 0:
-            os.close(source)
+            close_own(source, self._source_identity)
             self._beside.unlink(missing_ok=True)
 
 
@@ -295,7 +312,7 @@ def add_since(fd: int, path: Path, checked: int) -> int:
             _write_fully(new, b"\n")
         _copy(fd, checked + _bytes_seen(fd, checked, new), new)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress_own(OSError):
             os.ftruncate(new, size)
         os.close(new)
         raise
@@ -328,19 +345,3 @@ def _write_fully(fd: int, piece: bytes) -> None:
     view = memoryview(piece)
     while view:
         view = view[os.write(fd, view) :]
-
-
-def rescue(path: Path, lines: list[bytes]) -> str:
-    """Write lines that ``path`` does not take into the temporary folder; return the file's name.
-
-    Args:
-        path: the file they belong to.
-        lines: the lines, their ends included.
-
-    Raises:
-        OSError: the temporary folder does not take all of them either.
-    """
-    fd, name = tempfile.mkstemp(prefix=f"expr-tracker-{path.stem}-", suffix=".jsonl")
-    with os.fdopen(fd, "wb") as file:
-        file.writelines(lines)
-    return name

@@ -1,26 +1,29 @@
 """Whether a line file is where its writer left it, and as it left it; and what is done if not.
 
-People move, remove, cut and replace files that are being written, programs append to them, and
-set-aside parts get lost. What can be put back is put back, the rest is said and counted, and the
-index becomes that of what is there. The writer asks once a second or so, off the caller's thread.
+People move, remove, cut and replace files that are being written, programs append to them or close
+the descriptor that they are written through, and set-aside parts get lost. What can be put back is
+put back, the rest is said and counted, and the index becomes that of what is there. The writer asks
+once a second or so, off the caller's thread.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.part_notes import PartNotes
 from expr_tracker.store.parts import size_of_parts
 from expr_tracker.store.place import read_on, say_lost
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.sidecar import missing_rows
 
 if TYPE_CHECKING:
     import threading
     from pathlib import Path
 
     from expr_tracker.notices import Notices
-    from expr_tracker.store.live_file import LiveFile
+    from expr_tracker.store.live_file import LiveFile, Reopening
     from expr_tracker.store.troubles import Troubles
 
 __all__ = ["PlaceWatch", "WatchedWriter"]
@@ -74,11 +77,46 @@ class PlaceWatch:
         self._is_indexed = is_indexed
         self._parts = PartNotes(writer.path, writer.index, writer.file.start)
         self._checked_size = writer.index.size
+        self._is_astray = False
         self.is_stale = False
 
     def note_parts(self) -> None:
         """Take in what the writer has set aside; the lock is held."""
         self._parts.catch_up(self._writer.index, self._writer.file.start)
+
+    def reopen_if_closed(self) -> bool:
+        """Open the file again if the program closed its descriptor; say whether it had.
+
+        The lock is held. Where the file cannot be opened, the next write fails as any other does.
+        """
+        file = self._writer.file
+        try:
+            file.reopen_if_closed()
+            if file.reopening is not None:
+                self._account_for(file.reopening)
+        except OSError as error:
+            if is_from_signal(error):
+                raise
+            return False
+        is_reopened, file.reopening = file.reopening is not None, None
+        return is_reopened
+
+    def _account_for(self, reopening: Reopening) -> None:
+        """Take in what became of what was written since the program closed the descriptor.
+
+        It went to whoever got the number: the file is as much shorter than what was counted. Which
+        rows that were, `check` finds.
+        """
+        writer = self._writer
+        missing = writer.index.size - writer.file.end()
+        is_astray = missing > 0 and reopening.is_same
+        self._troubles.count_reopening(reopening.stranger, missing if is_astray else 0)
+        if missing and not is_astray:
+            self._troubles.count_change(-missing)
+        if missing or not reopening.is_same:
+            self._is_astray = self._is_astray or is_astray
+            self._adopt()
+        self._checked_size = writer.index.size
 
     def check(self) -> None:
         """Put the file back where someone removed it, and notice where someone changed it.
@@ -91,6 +129,8 @@ class PlaceWatch:
         are_parts_in_place = self._are_parts_in_place()
         try:
             with self._lock:
+                if not writer.is_flushing_or_closed:
+                    self.reopen_if_closed()
                 copy = writer.file.begin_copy(writer.index.size)
             if copy is not None:
                 copy.fill()  # without the lock: 300 MB take 0.2 s
@@ -124,6 +164,12 @@ class PlaceWatch:
             self._troubles.say_put_back()
         if not are_parts_in_place:
             say_lost(writer.path, writer.index.parts, self._notices)
+        self._adopt()
+
+    def _adopt(self) -> None:
+        """Go on from what is in the file, whatever that is."""
+        writer = self._writer
+        file = writer.file
         self.is_stale = True
         with LineFile(writer.path) as found:
             file.start = found.live_start
@@ -144,7 +190,15 @@ class PlaceWatch:
                 return
             writer.settle()
             read_on(writer.path, index, is_indexed=self._is_indexed)
-            index.parts = writer.index.parts
+            known = writer.index
+            index.missing_rows, index.changed_lines = known.missing_rows, known.changed_lines
+            if self._is_astray:
+                self._is_astray = False
+                self._troubles.count_astray(known, index)
+            elif self._is_indexed:
+                with LineFile(writer.path) as file:
+                    index.missing_rows = missing_rows(known, index, file)
+            index.parts = known.parts
             self._parts.begin_anew(index, writer.file.start)
             writer.index = index
             self.is_stale = False

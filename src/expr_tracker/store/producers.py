@@ -7,30 +7,34 @@ with what is there: the streams of the run and the nearest name.
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.store.files import RunFiles, StreamKey, parts_of, stream_keys
 from expr_tracker.store.names import check_stream, stream_label
+from expr_tracker.store.paths import path_given, real_path
+from expr_tracker.texts import shown
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from expr_tracker.store.files import LineKind
 
 __all__ = [
-    "Kind",
     "Producer",
     "RankChoice",
     "StreamChoice",
     "existing_run",
     "keys_of",
+    "labels_listed",
     "producers_of",
 ]
 
-#: Which line file of a producer is meant.
-Kind = Literal["metrics", "spans"]
 #: ``None`` is the default producer, ``"*"`` all of them.
 StreamChoice = str | Sequence[str | None] | None
 #: ``None`` is the lowest rank of one stream and all ranks of several, ``"*"`` all of them.
@@ -61,7 +65,7 @@ def producers_of(
     stream: Any = None,
     rank: Any = None,
     *,
-    kinds: tuple[Kind, ...] = ("metrics",),
+    kinds: tuple[LineKind, ...] = ("metrics",),
 ) -> list[Producer]:
     """Return the producers that a question means; at least one.
 
@@ -99,10 +103,9 @@ def producers_of(
             keys = keys[:1]
         found += keys
     if not found:
-        what = _of_kind(kinds[0], f"rank {rank!r}")
-        raise RunNotFoundError(f"{path} has no {what}. It has: {_listed(available)}.")
-    files = [(RunFiles(path, key), key) for key in found]
-    return [Producer(f.metrics if kinds[0] == "metrics" else f.spans, key) for f, key in files]
+        what = _of_kind(kinds[0], f"rank {shown(rank)}")
+        raise RunNotFoundError(f"{path} has no {what}. It has: {labels_listed(available)}.")
+    return [Producer(RunFiles(path, key).lines_of(kinds[0]), key) for key in found]
 
 
 def existing_run(run: object) -> Path:
@@ -112,22 +115,21 @@ def existing_run(run: object) -> Path:
         RunNotFoundError: nothing is there; the message offers the nearest.
         QueryError: it is no path.
     """
-    text: object = os.fspath(run) if isinstance(run, (str, os.PathLike)) else None
-    if not isinstance(text, str):
-        raise QueryError(f"run={run!r} ({type(run).__name__}): expected a path, str or Path.")
-    if not text:
-        raise QueryError("run='': expected the path of a run; '.' is the working directory.")
-    path = Path(text)
+    path = path_given(run, "run", QueryError, expected="the path of a run")
     if path.is_dir() or path.is_file() or parts_of(path).is_dir():
         return path
     if path.exists():
         raise RunNotFoundError(
             f"{path} is neither a folder nor a file. Pass a run's directory, or one of its files."
         )
+    if path.is_symlink():
+        raise RunNotFoundError(
+            f"There is no run at {path}: it is a link to {path.readlink()}, which leads nowhere."
+        )
     raise RunNotFoundError(f"There is no run at {path}.{_near(path)}")
 
 
-def keys_of(directory: Path, *kinds: Kind) -> list[StreamKey]:
+def keys_of(directory: Path, *kinds: LineKind) -> list[StreamKey]:
     """Return the producers of a directory that have a file of one of the kinds, default first.
 
     A live file that is set aside counts by its parts.
@@ -154,37 +156,41 @@ def _stream_names(stream: Any, available: list[StreamKey]) -> list[str | None]:
         if names:
             return names
     raise QueryError(
-        f"stream={stream!r}: expected a name, None for the default producer, a list of them, or "
+        f"stream={shown(stream)}: expected a name, None for the default producer, a list of them, or "
         "'*' for all."
     )
 
 
 def _rank_numbers(rank: Any) -> frozenset[int] | None:
-    if rank is None or rank == "*":
+    if rank is None or (isinstance(rank, str) and rank == "*"):
         return None
     ranks = rank if isinstance(rank, (list, tuple, set, frozenset, range)) else (rank,)
     if not ranks or any(type(number) is not int or number < 0 for number in ranks):
-        raise QueryError(f"rank={rank!r}: expected a whole number from 0, a list of them, or '*'.")
+        raise QueryError(
+            f"rank={shown(rank)}: expected a whole number from 0, a list of them, or '*'."
+        )
     return frozenset(ranks)
 
 
-def _listed(available: list[StreamKey]) -> str:
-    """Return the streams by the names that a question and the command line give them."""
+def labels_listed(available: list[StreamKey]) -> str:
+    """Return the first of some producers by the names that people give them, and how many more."""
     labels = [key.label for key in available[:_NAMES_SHOWN]]
     more = len(available) - len(labels)
     return ", ".join(labels) + (f" and {more} more" if more > 0 else "")
 
 
-def _no_stream(path: Path, name: str | None, available: list[StreamKey], *, kind: Kind) -> str:
+def _no_stream(path: Path, name: str | None, available: list[StreamKey], *, kind: LineKind) -> str:
     known = [key.stream for key in available if key.stream is not None]
     near = difflib.get_close_matches(stream_label(name), known, n=1)
     hint = f" Did you mean stream={near[0]!r}?" if near else ""
-    return f"{path} has no {_of_kind(kind, _shown(name))}.{hint} It has: {_listed(available)}."
+    return (
+        f"{path} has no {_of_kind(kind, _shown(name))}.{hint} It has: {labels_listed(available)}."
+    )
 
 
-def _no_rank(path: Path, keys: list[StreamKey], rank: Any, *, kind: Kind) -> str:
+def _no_rank(path: Path, keys: list[StreamKey], rank: Any, *, kind: LineKind) -> str:
     ranks = ", ".join(str(key.rank) for key in keys)
-    what = _of_kind(kind, f"rank {rank!r} of the {_shown(keys[0].stream)}")
+    what = _of_kind(kind, f"rank {shown(rank)} of the {_shown(keys[0].stream)}")
     return f"{path} has no {what}. It has rank {ranks}."
 
 
@@ -192,9 +198,9 @@ def _shown(name: str | None) -> str:
     return "default producer" if name is None else f"stream {name!r}"
 
 
-def _of_kind(kind: Kind, what: str) -> str:
+def _of_kind(kind: LineKind, what: str) -> str:
     """Return how a message calls a producer's part: without a word more, metrics are meant."""
-    return what if kind == "metrics" else f"spans of {what}"
+    return what if kind == "metrics" else f"{kind} of {what}"
 
 
 def _near(path: Path) -> str:
@@ -208,26 +214,33 @@ def _near(path: Path) -> str:
         return f" Did you mean {parent / near[0]}?"
     keys = keys_of(parent, "metrics", "spans")
     if keys:
-        return f" {parent} is a run with the streams: {_listed(keys)}."
+        return f" {parent} is a run with the streams: {labels_listed(keys)}."
     folders = sorted(entry.name for entry in entries if entry.is_dir())
     if not folders:
-        return f" There is no {path.name!r} in {parent.resolve()}."
+        return f" There is no {path.name!r} in {_whole_path(parent)}."
     more = f" and {len(folders) - _NAMES_SHOWN} more" if len(folders) > _NAMES_SHOWN else ""
-    return f" The folders of {parent.resolve()} are: {', '.join(folders[:_NAMES_SHOWN])}{more}."
+    return f" The folders of {_whole_path(parent)} are: {', '.join(folders[:_NAMES_SHOWN])}{more}."
 
 
-def _instead(path: Path, kind: Kind) -> str:
+def _whole_path(folder: Path) -> str:
+    try:
+        return str(real_path(folder))
+    except FileNotFoundError:
+        return "the working directory, which was removed"
+
+
+def _instead(path: Path, kind: LineKind) -> str:
     """Say what a folder without files of the kind holds."""
     metrics = keys_of(path, "metrics")
     if kind == "spans" and metrics:
         return (
-            f" It has metrics of {_listed(metrics)}, but no span was recorded (init(spans=False), "
+            f" It has metrics of {labels_listed(metrics)}, but no span was recorded (init(spans=False), "
             "or no et.span in the program)."
         )
     return _runs_below(path, kind)
 
 
-def _runs_below(path: Path, kind: Kind) -> str:
+def _runs_below(path: Path, kind: LineKind) -> str:
     """Name the run directories below a folder that was taken for one."""
     for pattern in ("*", "*/*"):
         below = sorted(p for p in path.glob(pattern) if p.is_dir() and stream_keys(p, kind))

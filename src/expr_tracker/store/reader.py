@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from expr_tracker.store.files import parts_of
+from expr_tracker.store.joined import joined_objects
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.regular import open_regular
 
@@ -119,13 +120,16 @@ class LineFile:
 
         Args:
             start: where a line begins.
-            stop: where a line ends; by default the end of the snapshot.
+            stop: where a line ends, or did before its end was damaged; by default the end of the
+                snapshot.
         """
         stop = self.size if stop is None else min(stop, self.size)
         size = _CHUNK_BYTES
         while start < stop:
             piece = self.read(start, min(start + size, stop))
             end = piece.rfind(b"\n") + 1
+            if start + len(piece) == stop:
+                end = len(piece)
             if end == 0:
                 if start + len(piece) >= stop or len(piece) < size:
                     return
@@ -190,9 +194,12 @@ def whole_lines(path: Path) -> Iterator[bytes]:
 def whole_rows(path: Path) -> Iterator[Row]:
     """Yield the decoded objects of a line file, markers included; unreadable lines are left out."""
     for line in whole_lines(path):
-        row = decode_line(line.lstrip(b"\0"))
+        text = line.lstrip(b"\0")
+        row = decode_line(text)
         if row is not None:
             yield row
+        else:
+            yield from joined_objects(text)
 
 
 def _open_segments(path: Path) -> list[_Segment]:

@@ -1,4 +1,4 @@
-"""Opening for reading what is a regular file, and nothing that could make a reader wait.
+"""Opening what is a regular file, and nothing that could make a reader wait.
 
 Whoever may write in a run's folder can put a named pipe under any name there: opened the plain way
 it holds its reader until someone writes into it, and a device may give bytes without an end.
@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 __all__ = ["open_regular", "read_regular"]
 
 
-def open_regular(path: Path) -> int:
-    """Open ``path`` for reading and return the descriptor.
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open ``path`` and return the descriptor.
+
+    Args:
+        path: the file.
+        flags: what for, by default for reading; a file that they make has the usual mode.
 
     Raises:
         IsADirectoryError: it is a directory.
         OSError: it cannot be opened, or is a pipe, a socket or a device.
     """
     # Without waiting: of a pipe, `open` itself waits; regular files know no such thing.
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     try:
         _refuse_others(os.fstat(fd).st_mode, path)
     except BaseException:

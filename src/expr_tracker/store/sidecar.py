@@ -7,9 +7,12 @@ where it does not, it is still believed in one thing: a part that it names was t
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.notices import logger
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.notices import counted, logger
+from expr_tracker.store.checkpoints import extended
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.index import StreamIndex
@@ -21,7 +24,17 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.store.reader import LineFile
 
-__all__ = ["load_index", "parts_said", "save_index", "tail_checksum", "warn_of_lost_parts"]
+__all__ = [
+    "Sidecar",
+    "load_index",
+    "missing_rows",
+    "missing_rows_text",
+    "parts_said",
+    "read_sidecar",
+    "save_index",
+    "tail_checksum",
+    "warn_of_lost_parts",
+]
 
 _TAIL_BYTES: Final = 64
 #: A scan of so many bytes takes 20 ms: who polls a file without a fresh sidecar pays it once.
@@ -36,29 +49,112 @@ def tail_checksum(file: LineFile, size: int) -> int:
     return zlib.crc32(file.read(max(0, size - _TAIL_BYTES), size))
 
 
-def load_index(file: LineFile) -> StreamIndex:
+def missing_rows_text(count: int) -> str:
+    """Return what a message says of rows that a sidecar counted and its file has no longer."""
+    verb = "is" if count == 1 else "are"
+    return (
+        f"{counted(count, 'row')} that the file had {verb} gone: it was cut, emptied or "
+        "replaced, or copied while it grew"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What the sidecar of a line file says; read before the file, it never knows more of it."""
+
+    exists: bool = False
+    index: StreamIndex | None = None
+    """``None`` where there is none, or one that cannot be used."""
+    tail: Any = None
+    """The checksum of the last bytes that it covers."""
+
+    def fits(self, file: LineFile) -> bool:
+        """Say whether the file still begins with what the sidecar covers, as far as that tells."""
+        index = self.index
+        return (
+            index is not None
+            and index.size <= file.size
+            and self.tail == tail_checksum(file, index.size)
+        )
+
+
+def read_sidecar(path: Path) -> Sidecar:
+    """Return what the sidecar of the line file ``path`` says."""
+    place = sidecar_of(path)
+    document = read_document(place)
+    if document is None:
+        return Sidecar(exists=place.exists())
+    try:
+        return Sidecar(
+            exists=True, index=StreamIndex.from_document(document), tail=document.get("tail")
+        )
+    except ValueError as error:
+        if is_from_signal(error):
+            raise
+        return Sidecar(exists=True)
+
+
+def load_index(file: LineFile, said: Sidecar, *, has_torn: bool = False) -> StreamIndex:
     """Return the index of an open line file, its newest lines included.
 
-    The sidecar is used as far as it holds; what was appended since is scanned.
+    The sidecar is used as far as it holds; what was appended since is scanned. Rows that it counted
+    and that the file has no longer are counted in `StreamIndex.missing_rows`.
+
+    Args:
+        file: the file.
+        said: its sidecar, read before the file was opened: a writer goes on meanwhile.
+        has_torn: whether a torn last line was cut off it; that one is told of by itself.
     """
-    said = _said(file.path)
-    index = said[0].copy() if said is not None and _is_of(*said, file) else None
+    known = said.index
+    fits = said.fits(file)
+    index = known.copy() if known is not None and fits else None
     remembered = _recent.get(file.path)
     if remembered is not None:
-        known, tail = remembered
-        is_further = index is None or known.size > index.size
-        if is_further and known.size <= file.size and tail_checksum(file, known.size) == tail:
-            index = known.copy()
+        recent, tail = remembered
+        is_further = index is None or recent.size > index.size
+        if is_further and recent.size <= file.size and tail_checksum(file, recent.size) == tail:
+            index = recent.copy()
     if index is None:
         index = StreamIndex()
-    if said is not None:
-        # Also of a file that it does not fit any more: that is how a lost part is known.
-        index.parts, index.live_size = said[0].parts[:], said[0].live_size
+    if known is not None:
+        # Also of a file that it does not fit any more: that is how what is lost is known.
+        index.parts, index.live_size = known.parts[:], known.live_size
+        index.changed_lines = known.changed_lines
+        # Also of one whose end has changed: what was written before it is still to be proved. Where
+        # a part is gone, everything lies elsewhere.
+        are_in_place = not lost_parts(file.path, known.parts, live_size=known.live_size)
+        index.checkpoints = [
+            each for each in known.checkpoints if are_in_place and each[0] <= file.size
+        ]
     began_at = index.size
     index.scan(file)
+    if known is not None:
+        index.missing_rows = (
+            known.missing_rows if fits else missing_rows(known, index, file, has_torn=has_torn)
+        )
     if index.size - began_at >= _REMEMBERED_BYTES_MIN:
         _remember(file, index)
     return index
+
+
+def missing_rows(
+    known: StreamIndex, index: StreamIndex, file: LineFile, *, has_torn: bool = False
+) -> int:
+    """Return how many rows a file had once and has no longer.
+
+    Where a line is damaged its row is told of as that: what is missing has no line.
+
+    Args:
+        known: what was in the file, and what was missing of it then.
+        index: what is in it.
+        file: the file.
+        has_torn: whether a torn last line was cut off it.
+    """
+    if lost_parts(file.path, known.parts, live_size=known.live_size):
+        return known.missing_rows  # those say what is gone with them
+    torn = bool(has_torn or file.torn_bytes)
+    gone = known.missing_rows - torn
+    return max(0, min(known.rows - index.rows, known.lines - index.lines) + gone)
 
 
 def _remember(file: LineFile, index: StreamIndex) -> None:
@@ -68,25 +164,10 @@ def _remember(file: LineFile, index: StreamIndex) -> None:
     _recent[file.path] = (index.copy(), tail_checksum(file, index.size))
 
 
-def _said(path: Path) -> tuple[StreamIndex, Any] | None:
-    """Return what the sidecar holds, and the checksum of the file's last bytes that it covers."""
-    document = read_document(sidecar_of(path))
-    if document is None:
-        return None
-    try:
-        return StreamIndex.from_document(document), document.get("tail")
-    except ValueError:
-        return None
-
-
-def _is_of(index: StreamIndex, tail: Any, file: LineFile) -> bool:
-    return index.size <= file.size and tail == tail_checksum(file, index.size)
-
-
 def parts_said(path: Path) -> tuple[list[Part], int]:
     """Return what the sidecar of ``path`` says of its parts, and how large the live file was."""
-    said = _said(path)
-    return ([], 0) if said is None else (said[0].parts, said[0].live_size)
+    known = read_sidecar(path).index
+    return ([], 0) if known is None else (known.parts, known.live_size)
 
 
 def warn_of_lost_parts(path: Path) -> None:
@@ -101,10 +182,11 @@ def warn_of_lost_parts(path: Path) -> None:
 
 
 def save_index(index: StreamIndex, file: LineFile, run: Row) -> None:
-    """Write the sidecar beside ``file``.
+    """Write the sidecar beside ``file``, and bring the checkpoints of ``index`` up to its end.
 
     Raises:
         OSError: it could not be written; readers scan the file instead.
     """
     path: Path = sidecar_of(file.path)
+    index.checkpoints = extended(index.checkpoints, file, index.size)
     write_document(path, index.document(run, tail_checksum(file, index.size)), indent=None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
+
+from expr_tracker.interruption import suppress_own
 
 if TYPE_CHECKING:
     import threading
@@ -25,6 +26,6 @@ def are_free(locks: tuple[threading.RLock, ...], timeout_seconds: float) -> bool
 
 def release_all(lock: threading.RLock) -> None:
     """Release ``lock`` as often as this thread holds it."""
-    with contextlib.suppress(RuntimeError):  # what an unowned lock raises
+    with suppress_own(RuntimeError):  # what an unowned lock raises
         while True:
             lock.release()

@@ -11,13 +11,14 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.markers import is_marker
-from expr_tracker.store.place import rescue
+from expr_tracker.store.rescue_file import rescue_command, write_rescue_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from expr_tracker.notices import Notices, Subject
     from expr_tracker.options import Options
+    from expr_tracker.store.index import StreamIndex
 
 __all__ = ["Troubles"]
 
@@ -65,36 +66,55 @@ class Troubles:
             "max_pending_records or max_pending_bytes: the oldest are dropped and counted.",
         )
 
-    def rescue(self, lines: list[bytes], reason: str) -> int:
-        """Put lines that the file never took elsewhere, and count those that are no markers."""
-        rows = len(lines)
-        if self._subject == "rows":
-            rows -= sum(is_marker(decode_line(line) or {}) for line in lines)
+    def rescue(self, lines: list[bytes], reason: str, index: StreamIndex) -> int:
+        """Put lines that the file never took elsewhere, and count those that are no markers.
+
+        Args:
+            lines: the lines, their ends included.
+            reason: why the file did not take them.
+            index: what it holds.
+        """
+        rows = self._rows_among(lines)
         what = counted(rows, "row") if rows else f"{counted(len(lines), 'line')} without metrics"
         what += f" could not be written to {self._path} ({reason})"
+        attempt = index.attempts[-1].number if self._subject == "rows" else None
         try:
-            name = rescue(self._path, lines)
+            name, taken, failure = write_rescue_file(
+                self._path, lines, attempt=attempt, size=index.size
+            )
         except OSError as error:
             if is_from_signal(error):
                 raise
-            kind = f"rows not written to {self._path.name}"
-            if rows:
-                self._notices.count("dropped", kind, rows, subject=self._subject)
+            self._count_unwritten(rows)
             self._notices.say(
                 f"{what}, nor to the temporary folder ({error.strerror}): they are lost."
             )
             return rows
-        if rows:
-            self._notices.count("rescued", name, rows, subject=self._subject)
-        text = f"{what}. They are in {name}; append that file to it once there is room"
-        if self._subject == "rows":
-            # Of two lines for a step the later one counts, and rows belong to the attempt before them.
-            text += (
-                ', but before the run is resumed. After that, insert it in front of the "_attempt" '
-                "line that the resume began with: at the end, its rows would replace newer ones"
-            )
-        self._notices.say(f"{text}.")
+        lost = self._rows_among(lines[taken:])
+        if rows > lost:
+            self._notices.count("rescued", name, rows - lost, subject=self._subject)
+        which = "They are"
+        if failure is not None:
+            self._count_unwritten(lost)
+            what += f", and {lost} of them not to the temporary folder ({failure.strerror}) and are lost"
+            which = "The others, which came first, are"
+        # Not "append it": behind the rows of a later attempt they would replace newer ones.
+        self._notices.say(
+            f"{what}. {which} in {name}; this puts them where they belong once there is room, "
+            f"before or after the run is resumed: {rescue_command(name, self._path.parent)}"
+        )
         return rows
+
+    def _rows_among(self, lines: list[bytes]) -> int:
+        """Return how many of the lines are no markers."""
+        if self._subject != "rows":
+            return len(lines)
+        return len(lines) - sum(is_marker(decode_line(line) or {}) for line in lines)
+
+    def _count_unwritten(self, rows: int) -> None:
+        if rows:
+            kind = f"rows not written to {self._path.name}"
+            self._notices.count("dropped", kind, rows, subject=self._subject)
 
     def say_failure(self, reason: str) -> None:
         """Say that rows wait because the file cannot be written."""
@@ -135,6 +155,47 @@ class Troubles:
             "only counted.",
         )
         self._notices.count("degraded", f"changes of {self._path.name} by other programs")
+
+    def count_reopening(self, stranger: str | None, missing: int) -> None:
+        """Count that the program had closed the descriptor that the file is written through.
+
+        Args:
+            stranger: the file that has its number now.
+            missing: bytes that were written to whoever had the number.
+        """
+        self._notices.count("degraded", f"descriptors of {self._path.name} that were closed")
+        self._notices.once(
+            ("reopened", self._path),
+            f"The program closed the descriptor that {self._path} is written through (one number "
+            "closed twice, os.closerange, a step of becoming a daemon). The file is open again and "
+            "the run goes on. Further times are only counted.",
+        )
+        if missing:
+            whose = "whatever had its number then" if stranger is None else stranger
+            which = "" if stranger is None else ", which has its number now"
+            self._notices.say(
+                f"{self._path} lacks {counted(missing, 'byte')}: they were written into {whose}"
+                f"{which}, and are out of place there too."
+            )
+
+    def count_astray(self, counted_in: StreamIndex, found: StreamIndex) -> None:
+        """Count what was written into another file while the descriptor was that one's.
+
+        Args:
+            counted_in: the index of what was written.
+            found: that of what is in the file.
+        """
+        what = "rows" if self._subject == "rows" else "lines"
+        if self._subject == "rows":
+            number = counted_in.rows - found.rows
+        # A line when it is written, a row with a step when it is read.
+        elif self._subject == "spans":
+            number = counted_in.lines - found.lines
+        else:
+            what, number = "pieces", 1  # nobody counts the lines
+        if number > 0:
+            kind = f"{what} of {self._path.name} written into another file"
+            self._notices.count("dropped", kind, number, subject=self._subject)
 
     def count_sidecar(self) -> None:
         """Count a sidecar that could not be written; readers can do without."""

@@ -18,6 +18,9 @@ Invariants:
 - While ``_flusher`` names a thread, that thread writes ``_batch``, maybe outside of the lock: nobody
   else writes the file or judges the batch by the file's size.
 - The file is opened with ``O_APPEND``, and only while the stream's lock is held.
+- The program may close the descriptor, and another file get its number. `reopen_if_closed` finds that out: before
+  every judgement by the file's size, every flush and the end of the run, and once in a while from
+  `check_place`. A single row is written without asking.
 """
 
 from __future__ import annotations
@@ -103,7 +106,7 @@ class LineWriter:
         self.file = LiveFile(path, options, notices=notices, write=write)
         self._line_bytes_max = options.max_record_bytes or (1 << 62)
         self._rotates = options.max_file_bytes is not None
-        self._pace = Pace(options, clock.monotonic())
+        self._pace = Pace(options)
         self._fsync = self._pace.syncs
         self._direct = not self._pace.buffers
         self._backlog = Backlog(options)
@@ -114,6 +117,7 @@ class LineWriter:
         self._batch: list[Item] | None = None
         self._batch_start = 0
         self._flusher: int | None = None
+        self._has_thread = True
         self._failure: str | None = None
         self._retry_at = 0.0
         self._is_closed = False
@@ -226,12 +230,9 @@ class LineWriter:
             dropped = backlog.drop_oldest()
             if dropped:
                 self._troubles.count_overflow(dropped, self._failure)
-        elif self._pace.must_write(
-            now,
-            len(backlog.items),
-            is_first=self.index.size == 0,
-            is_full=backlog.is_over_limit,
-        ):
+            if not self._has_thread and self._may_retry():
+                self._flush_here()
+        elif self._pace.must_write(now, len(backlog.items), is_full=backlog.is_over_limit):
             self._flush_here()
         self._pace.newest_append = now
         return True
@@ -253,10 +254,14 @@ class LineWriter:
             self._troubles.count_late()
             self._intent = None
             return
+        is_reopened = self.reopen_if_closed()
         self.settle()
         if self._settled is not item:
             self._queue(item)
-        self._fail(error)
+        if is_reopened:
+            self._flush_here()
+        else:
+            self._fail(error)
 
     def _fail(self, error: OSError) -> None:
         reason = error.strerror or str(error)
@@ -272,12 +277,17 @@ class LineWriter:
             self._failure = None
         self._direct = not self._pace.buffers
 
+    def reopen_if_closed(self) -> bool:
+        """Open the file again if the program closed its descriptor; say whether it had."""
+        return self._place.reopen_if_closed()
+
     def settle(self) -> None:
         """Account for a write that an exception or an error left unfinished."""
         if self.file.is_rotating:
             self.file.settle_rotation(self.index.size)
         if self._intent is None and (self._batch is None or self._flusher is not None):
             return
+        self.reopen_if_closed()
         try:
             end = self.file.end()
         except OSError as error:
@@ -348,6 +358,7 @@ class LineWriter:
                     with self._lock:
                         if self._is_closed:
                             return not self._backlog.items
+                        self.reopen_if_closed()
                         self.settle()
                         if not self._backlog.items:
                             self._recovered()
@@ -397,6 +408,8 @@ class LineWriter:
         return self._clock.monotonic() >= self._retry_at
 
     def _begin_batch(self) -> bytes:
+        if self._failure is not None:
+            self.reopen_if_closed()
         room = _BATCH_BYTES_MAX
         if self.file.limit is not None:
             end = self.index.size
@@ -414,8 +427,10 @@ class LineWriter:
         """Account for a batch whose write has come back, the lock held."""
         self._flusher = None
         if error is not None:
+            is_reopened = self.reopen_if_closed()
             self.settle()
-            self._fail(error)
+            if not is_reopened:
+                self._fail(error)
         elif self._batch is not None:
             # Not by the file's size: another program may have cut the file meanwhile.
             self._conclude(self._batch)
@@ -501,10 +516,18 @@ class LineWriter:
             with LineFile(self.path) as file:
                 if file.size >= index.size:
                     save_index(index, file, run)
+                    self._keep_checkpoints(index)
         except OSError as error:
             if is_from_signal(error):
                 raise
             self._troubles.count_sidecar()
+
+    def _keep_checkpoints(self, saved: StreamIndex) -> None:
+        """Go on from what was just read, unless the file was changed by another program since."""
+        with self._lock:
+            known = self.index.checkpoints
+            if self.index.size >= saved.size and (not known or known[-1] in saved.checkpoints):
+                self.index.checkpoints = saved.checkpoints
 
     def close(self, run: Row, timeout_seconds: float | None = None) -> int:
         """Write what waits, the sidecar, and close; return how many rows could not be written.
@@ -531,7 +554,7 @@ class LineWriter:
                 waiting, lost = self._backlog.lines(), 0
                 if waiting:
                     reason = self._failure or "another thread hangs in a write"
-                    lost = self._troubles.rescue(waiting, reason)
+                    lost = self._troubles.rescue(waiting, reason, self.index)
                 self._is_closed = True
                 self._direct = False
                 self._backlog.clear()
@@ -540,6 +563,13 @@ class LineWriter:
             if is_free:
                 self._io.release()
         return lost
+
+    def go_without_thread(self) -> None:
+        """Take in that no thread calls `flush_if_due`: the calls that append do its work."""
+        with self._lock:
+            self._has_thread = False
+            self._pace.stop_buffering()
+            self._direct = not self._backlog.items and self._failure is None
 
     def take_over(self) -> None:
         """Let go of what frames of this thread hold that a signal interrupted for good.

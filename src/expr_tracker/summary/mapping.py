@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from expr_tracker.errors import NameRefusedError
 from expr_tracker.row import META_NAMES, Row, RowEncoder, key_text
 from expr_tracker.store.documents import read_document, write_document
+from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,11 +62,12 @@ class Summary(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         self._guard()
-        if name in self._pins:
-            return self._pins[name]
-        if name[:1] == "_" or name not in self._latest:
+        key = key_text(name)
+        if key in self._pins:
+            return self._pins[key]
+        if key[:1] == "_" or key not in self._latest:
             raise KeyError(name)
-        return self._latest[name]
+        return self._latest[key]
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Pin a value.
@@ -77,7 +79,7 @@ class Summary(MutableMapping[str, Any]):
         key = key_text(name)
         if key[:1] == "_":
             raise NameRefusedError(
-                f"summary()[{key!r}]: names that begin with an underscore belong to the file format, "
+                f"summary()[{shown(key)}]: names that begin with an underscore belong to the file format, "
                 "and no summary holds them. Pin it under a name without the underscore."
             )
         self._pins[key] = self._encoder.value(key, value)
@@ -85,13 +87,14 @@ class Summary(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         self._guard()
-        if name not in self._pins and name not in self._latest:
+        key = key_text(name)
+        if key not in self._pins and key not in self._latest:
             raise KeyError(name)
-        if name in self._pins:
-            del self._pins[name]
+        if key in self._pins:
+            del self._pins[key]
             self.is_unsaved = True
         else:
-            self._latest.pop(name, None)
+            self._latest.pop(key, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.values_by_name())

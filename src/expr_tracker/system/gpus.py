@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Final
 
+from expr_tracker.interruption import is_from_signal
+
 __all__ = ["MB", "Gpus"]
 
 #: As the GPU tools count.
@@ -21,7 +23,9 @@ class Gpus:
             import pynvml  # noqa: PLC0415 - optional
 
             pynvml.nvmlInit()
-        except Exception:  # noqa: BLE001 - ImportError, or an error class of the library's own
+        except Exception as error:  # ImportError, or an error class of the library's own
+            if is_from_signal(error):
+                raise
             return
         self._nvml = pynvml
         with contextlib.suppress(pynvml.NVMLError):

@@ -6,6 +6,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.system.gpus import MB, Gpus
 from expr_tracker.system.sources import source_of_this_system
 
@@ -66,7 +67,9 @@ class SystemMeter:
     def _disk(self) -> dict[str, float]:
         try:
             usage = shutil.disk_usage(self._directory)
-        except OSError:  # the directory is gone
+        except OSError as error:  # the directory is gone
+            if is_from_signal(error):
+                raise
             return {}
         return (
             {"disk/used_percent": round(100.0 * usage.used / usage.total, 2)}

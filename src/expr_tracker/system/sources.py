@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from expr_tracker.interruption import is_from_signal
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -71,7 +73,9 @@ class ProcSource:
     def _rows(self, name: str) -> Iterator[list[str]]:
         try:
             text = (self._root / name).read_text("ascii", "replace")
-        except OSError:
+        except OSError as error:
+            if is_from_signal(error):
+                raise
             return
         for line in text.splitlines():
             yield line.split()

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from expr_tracker.artifacts import Artifact, ArtifactStore
+from expr_tracker.artifacts import Artifact, ArtifactStore, verification
+from expr_tracker.artifacts.copying import Content, digest_of
 from expr_tracker.errors import (
     ArtifactError,
     ArtifactNotFoundError,
@@ -173,6 +175,57 @@ def test_get_path_finds_stored_files_and_helps_with_others(
     (artifact.dir or Path()).joinpath("a").write_bytes(b"longer")
     with pytest.raises(ArtifactError, match="has 6 bytes"):
         artifact.get_path("a")
+
+
+@pytest.mark.parametrize("is_reference", [False, True], ids=["stored", "reference"])
+def test_get_path_refuses_a_file_of_the_same_size_that_is_not_what_was_logged(
+    store: ArtifactStore, data: Path, *, is_reference: bool
+) -> None:
+    artifact = Artifact("m")
+    store.log(artifact.add_reference(data / "a") if is_reference else artifact.add_dir(data))
+    place = artifact.get_path("a")
+    before = place.stat()
+    place.write_bytes(b"x")
+    os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for found in (artifact, store.find("m"), store.use("m")):
+        with pytest.raises(ArtifactError, match="m:v0: 'a' has changed"):
+            found.get_path("a")
+    place.write_bytes(b"a")
+    assert artifact.get_path("a") == place
+    place.unlink()
+    with pytest.raises(ArtifactError, match="m:v0: 'a'"):
+        artifact.get_path("a")
+
+
+def test_a_reference_that_had_no_content_when_it_was_logged_is_handed_out_as_it_is(
+    store: ArtifactStore, data: Path
+) -> None:
+    artifact = store.log(Artifact("m").add_reference(data / "later"))
+    assert artifact.get_path("later") == data / "later"
+
+
+def test_get_path_reads_a_file_again_only_when_it_looks_changed(
+    store: ArtifactStore, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def count(file: Path, *arguments: Any, **more: Any) -> Content:
+        read.append(file.name)
+        return digest_of(file, *arguments, **more)
+
+    monkeypatch.setattr(verification, "digest_of", count)
+    artifact = store.log(Artifact("m").add_dir(data))
+    place = artifact.get_path("a")
+    artifact.get_path("a")
+    assert read == ["a", "a"], "what changed just now may change again and look the same"
+    monkeypatch.setattr(verification, "_TIME_GRAIN_NS", 0)
+    for _ in range(3):
+        artifact.get_path("a")
+        artifact.get_path("sub/b")
+    assert read[2:] == ["a", "b"]
+    os.utime(place, ns=(5, 5))
+    artifact.get_path("a")
+    assert read[4:] == ["a"]
 
 
 def test_download_gives_the_stored_folder_or_a_copy(store: ArtifactStore, data: Path) -> None:

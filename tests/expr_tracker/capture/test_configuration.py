@@ -4,7 +4,9 @@ import argparse
 import dataclasses
 import logging
 import math
+import signal
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -207,6 +209,130 @@ def test_an_object_that_fails_while_opened_becomes_its_repr() -> None:
         config_from(Broken(), warnings)
 
 
+def failing(attribute: str) -> object:
+    """Return an object that raises where its ``attribute`` is asked for: any one, for ``*``."""
+
+    class Failing:
+        def __getattribute__(self, name: str) -> Any:
+            if attribute in {name, "*"}:
+                raise RuntimeError("working outside of its context")
+            return object.__getattribute__(self, name)
+
+    return Failing()
+
+
+class FailingItems(dict[str, Any]):
+    def items(self) -> Any:
+        raise ValueError("items")
+
+    keys = __iter__ = values = items
+
+
+class FailingText(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise ValueError("text")
+
+    def __len__(self) -> int:
+        raise ValueError("length")
+
+
+class FailingList(list[Any]):
+    def __iter__(self) -> Any:
+        raise ValueError("iteration")
+
+
+class FailingMapping(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["a"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+class FailingProxy:
+    """What werkzeug's and Django's lazy objects do outside of their context."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("working outside of its context")
+
+
+@dataclasses.dataclass
+class FailingField:
+    lr: float = 0.1
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "lr":
+            raise RuntimeError("no")
+        return object.__getattribute__(self, name)
+
+
+#: By name, as the test runner would ask the objects what they are.
+FAILING = {
+    "proxy": FailingProxy(),
+    "list": FailingList([1]),
+    "mapping": FailingMapping(),
+    "field": FailingField(),
+    **{
+        name: failing(name)
+        for name in (
+            "*", "__class__", "__dict__", "get_secret_value", "__array__", "to_dict",
+            "model_dump", "__attrs_attrs__", "tolist",
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_value_whose_own_code_fails_is_stored_as_a_text_and_said_so(name: str) -> None:
+    value = FAILING[name]
+    warnings = Warnings()
+    plain = config_from({"lr": 0.1, "x": {"app": value, "y": [value, 1]}}, warnings)
+    assert plain["lr"] == 0.1
+    assert plain["x"]["y"][1] == 1
+    assert isinstance(plain["x"]["app"], (str, dict))
+    assert isinstance(plain["x"]["app"], dict) or "x.app" in warnings.keys
+
+
+def test_a_subclass_of_dict_or_str_is_read_past_its_failing_methods() -> None:
+    warnings = Warnings()
+    config = {"members": FailingItems(lr=0.1), "text": FailingText("adam")}
+    assert config_from(config, warnings) == {"members": {"lr": 0.1}, "text": "adam"}
+    assert config_from(FailingItems(lr=0.1), warnings) == {"lr": 0.1}
+    assert warnings == []
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_whole_configuration_whose_own_code_fails_is_refused_like_any_other_or_read(
+    name: str,
+) -> None:
+    try:
+        assert isinstance(config_from(FAILING[name], Warnings(), argument="metadata"), dict)
+    except OptionError as refusal:
+        assert str(refusal).startswith("metadata=")  # noqa: PT017 - both ends are right
+
+
+def test_the_exception_of_a_signal_handler_passes() -> None:
+    def time_out(_number: int, _frame: object) -> None:
+        raise TimeoutError("the program's own")
+
+    class Interrupted:
+        def __getattr__(self, name: str) -> Any:
+            signal.raise_signal(signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, time_out)
+    try:
+        for config in ({"x": Interrupted()}, Interrupted()):
+            with pytest.raises(TimeoutError):
+                config_from(config, Warnings())
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 def test_a_cycle_ends_with_a_warning_and_two_of_them_do_not_unfold_without_end() -> None:
     config: dict[str, Any] = {"lr": 0.1}
     config["a"] = config["b"] = config
@@ -245,7 +371,7 @@ class Mute:
 def test_a_key_or_value_that_cannot_be_shown_still_has_a_type() -> None:
     name = "<unrepresentable Mute>"
     assert config_from({Mute(): 1, "x": Mute()}, Warnings()) == {name: 1, "x": name}
-    with pytest.raises(OptionError, match=r"config='\?' \(Mute\)"):
+    with pytest.raises(OptionError, match=r"config='<unrepresentable Mute>' \(Mute\)"):
         config_from(Mute())
 
 

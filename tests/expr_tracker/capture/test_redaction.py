@@ -17,6 +17,8 @@ from expr_tracker.capture.redaction import (
     redact_text,
 )
 from expr_tracker.capture.secret_names import is_secret_name
+from expr_tracker.capture.text_pairs import without_pairs
+from expr_tracker.capture.token_shapes import is_plain_word, without_shapes
 
 HEX_KEY = "0123456789abcdef0123456789abcdef01234567"
 
@@ -89,7 +91,6 @@ INNOCENT_NAMES = [
     "keyboard",
     "author",
     "authors",
-    "PWD",
     "OLDPWD",
     "passenger",
     "compass",
@@ -113,6 +114,8 @@ SHAPES = [
     "sk-ant-api03-" + "a1_-" * 20,
     "sk-proj-" + "a1_-" * 20,
     "hf_" + "aBcDeFgHiJ" * 3,
+    "xoxb-a1B2c3D4e5",
+    "xapp-1-A1B2c3D4",
     "AIza" + "a1B2c" * 7,
     *(
         prefix + "A1B2" * 4
@@ -120,7 +123,24 @@ SHAPES = [
     ),
     *(
         prefix + "a1B2" * 9
-        for prefix in ["gho_", "ghr_", "ghs_", "ghu_", "npm_", "r8_", "whsec_", "wandb_v1_"]
+        for prefix in [
+            "gho_",
+            "ghr_",
+            "ghs_",
+            "ghu_",
+            "npm_",
+            "r8_",
+            "whsec_",
+            "wandb_v1_",
+            "dckr_pat_",
+            "dckr_oat_",
+            "nvapi-",
+            "gsk_",
+            "xai-",
+            "lsv2_pt_",
+            "lsv2_sk_",
+            "hvs.",
+        ]
     ),
     *(prefix + "a1B2" * 5 for prefix in ["sk_live_", "rk_test_", "ya29.", "xapp-1-", "xoxp-"]),
     "pypi-" + "a1B2_" * 12,
@@ -359,7 +379,7 @@ def test_redacting_arguments_twice_is_redacting_them_once(argv: list[str]) -> No
 
 
 @given(trees)
-def test_redaction_keeps_keys_and_lengths_and_leaves_its_input_alone(tree: Any) -> None:
+def test_redaction_keeps_every_member_and_length_and_leaves_its_input_alone(tree: Any) -> None:
     before = copy.deepcopy(tree)
     redacted = redact(tree)
     assert tree == before
@@ -368,9 +388,12 @@ def test_redaction_keeps_keys_and_lengths_and_leaves_its_input_alone(tree: Any) 
 
 def assert_same_structure(tree: Any, redacted: Any) -> None:
     if isinstance(tree, dict):
-        assert list(tree) == list(redacted)
-        for key in tree:
-            assert_same_structure(tree[key], redacted[key])
+        assert len(tree) == len(redacted)
+        for (key, value), (kept, redacted_value) in zip(
+            tree.items(), redacted.items(), strict=True
+        ):
+            assert kept == key or REDACTED in kept
+            assert_same_structure(value, redacted_value)
     elif isinstance(tree, list):
         assert len(tree) == len(redacted)
         for item, redacted_item in zip(tree, redacted, strict=True):
@@ -379,6 +402,53 @@ def assert_same_structure(tree: Any, redacted: Any) -> None:
         assert isinstance(redacted, str)
     else:
         assert redacted in (tree, REDACTED)
+
+
+def test_tokens_are_text_unless_one_looks_like_a_credential() -> None:
+    credential = "s3cr3tS3cr3tS3cr3tX9"
+    assert redact({"tokens": ["the", credential]}) == {"tokens": ["the", REDACTED]}
+    assert redact({"tokens": credential}) == {"tokens": REDACTED}
+    assert redact({"stop_tokens": [credential]}) == {"stop_tokens": [credential]}
+
+
+def test_pairs_keep_their_names_their_kind_and_what_is_no_secret() -> None:
+    pairs = [("X-Api-Key", "s3cr3t"), ["Accept", "*/*"], ("nested", [("password", "s3cr3t")])]
+    assert redact(pairs) == [
+        ("X-Api-Key", REDACTED),
+        ["Accept", "*/*"],
+        ("nested", [("password", REDACTED)]),
+    ]
+
+
+def test_keys_that_hold_secrets_lose_them_and_stay_apart() -> None:
+    mapping = {
+        "https://me:s3cr3t1@host/x": "main",
+        "https://me:s3cr3t2@host/x": "next",
+        "https://me:[redacted]@host/x (2)": "was here before",
+        "ghp_" + "a1B2" * 9: {"api_key=s3cr3t3": 1},
+        7: "seven",
+    }
+    redacted = redact(mapping)
+    assert redacted == {
+        "https://me:[redacted]@host/x": "main",
+        "https://me:[redacted]@host/x (3)": "next",
+        "https://me:[redacted]@host/x (2)": "was here before",
+        "[redacted]": {"api_key=[redacted]": 1},
+        7: "seven",
+    }
+    assert redact(redacted) == redacted
+
+
+@given(
+    st.text(alphabet="ab1._-/ :=@", max_size=40)
+    | st.sampled_from(SHAPES)
+    | st.tuples(st.text(alphabet="a1./", max_size=4), st.sampled_from(SHAPES)).map("".join)
+)
+def test_one_word_that_is_taken_for_plain_has_nothing_that_the_search_would_find(
+    text: str,
+) -> None:
+    if is_plain_word(text):
+        assert without_pairs(without_shapes(text)) == text
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="=:@-_/?&.\x00")))

@@ -38,6 +38,7 @@ def run(tmp_path: Path) -> Path:
     (one / "metrics.rank1.jsonl").write_bytes(lines_of(rows))
     (one / "metrics.data.jsonl").write_bytes(lines_of([{"_step": 7, "_time": 0.0, "ms": 5}]))
     write_document(one / "summary.json", {"best": 0.9})
+    write_document(one / "config.json", {"lr": 0.1, "model": {"width": 64}, "two words": 1})
     sidecar = {"attempts": [[1, None, 0, 1.0, 1, "lost", None], [2, 5, 90, 2.0, 1, None, None]]}
     write_document(one / "metrics.meta.json", sidecar)
     (one / "console.err.jsonl").write_bytes(lines_of([{"_time": 0.0, "text": "x"}]))
@@ -74,7 +75,7 @@ def offered(line: str, **variables: str) -> list[str]:
     ("line", "expected"),
     [
         ("et ", ["ls", "history", "export", "verify", "trace", "console", "artifact",
-                 "completion"]),
+                 "rescue", "completion"]),
         ("et h", ["history"]),
         ("et history ", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),
         ("et history ru", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),
@@ -93,7 +94,21 @@ def offered(line: str, **variables: str) -> list[str]:
         ("et console runs/llm/one --stream ", ["err"]),
         ("et trace runs/llm/one --stream data,", ["data,default"]),
         ("et history runs/llm/one --rank ", ["0", "1"]),
+        ("et history runs/llm/one --rank 1,", ["1,0"]),
+        ("et trace runs/llm/one --rank 0,", ["0,1"]),
+        ("et export runs/llm/one --rank ", ["0", "1"]),
         ("et history runs/llm/one --stream data --rank ", ["0"]),
+        ("et ls --metric ", ["best", "eval/acc", "loss", "lr", "ms"]),
+        ("et ls runs/llm --metric loss --metric e", ["eval/acc"]),
+        ("et ls runs/vision --metric ", []),
+        ("et ls nowhere --metric ", []),
+        ("et ls --config ", ["lr", "model/width"]),
+        ("et ls runs/llm --config m", ["model/width"]),
+        ("et ls --status l", ["lost"]),
+        ("et ls --sort st", ["status", "streams", "started"]),
+        ("et ls --sort l", ["last_step", "loss", "lr"]),
+        ("et ls --config model/width --sort m", ["model/width", "ms"]),
+        ("et ls --re", ["--reverse"]),
         ("et history runs/llm/one --attempt ", ["1", "2", "all"]),
         ("et history runs/llm/other --attempt ", ["all"]),
         ("et history runs/llm/one --metrics ", ["best", "eval/acc", "loss", "lr"]),
@@ -110,6 +125,10 @@ def offered(line: str, **variables: str) -> list[str]:
         ("et history runs/llm/one --str", ["--stream"]),
         ("et artifact ", ["get", "list", "show", "verify"]),
         ("et artifact show runs/llm ", ["file"]),
+        ("et rescue renamed runs/v", ["runs/vision/a"]),
+        ("et rescue renamed runs/llm/one --stream d", ["default", "data"]),
+        ("et rescue renamed runs/llm/one --rank ", ["0", "1"]),
+        ("et rescue renamed runs/llm/one --dr", ["--dry-run"]),
         ("et completion z", ["zsh"]),
         ("et history runs/no/run --metrics ", []),
         ("et history --stream ", []),
@@ -117,6 +136,21 @@ def offered(line: str, **variables: str) -> list[str]:
 )  # fmt: skip
 def test_a_key_press_offers_what_could_stand_there(line: str, expected: list[str]) -> None:
     assert sorted(offered(line)) == sorted(expected)
+
+
+def test_rescue_files_are_offered_where_the_temporary_folder_has_any(tmp_path: Path) -> None:
+    def asked(word: str) -> list[str]:
+        return offered(f"et rescue {word}", TMPDIR=str(tmp_path))
+
+    assert asked("") == ["file:"]
+    saved = tmp_path / "expr-tracker-metrics-k3x9q2ab.jsonl"
+    saved.write_bytes(b"")
+    (tmp_path / "other.jsonl").write_bytes(b"")
+    (
+        tmp_path / "expr-tracker-x1y2z3a4"
+    ).mkdir()  # where an export to standard output is written first
+    assert asked("") == asked(str(tmp_path)) == [str(saved)]
+    assert asked("other") == ["file:"]
 
 
 def test_the_root_of_runs_may_be_elsewhere(run: Path, tmp_path: Path) -> None:

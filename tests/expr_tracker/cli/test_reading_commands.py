@@ -136,6 +136,38 @@ def test_streams_and_attempts_are_chosen(run: Path) -> None:
     assert et("history", run, "--step-range", "500:").stdout == "No rows.\n"
 
 
+def test_ranks_are_chosen_as_the_functions_take_them(run: Path, tmp_path: Path) -> None:
+    for rank in (1, 2):
+        line = encode_line({"_step": rank, "_time": 0.0, "loss": rank})
+        (run / f"metrics.rank{rank}.jsonl").write_bytes(line)
+        (run / f"spans.rank{rank}.jsonl").write_text(
+            f'{{"name": "of-{rank}", "start": 1, "dur_ms": 1}}\n'
+        )
+
+    def ranks(*arguments: str) -> list[int | None]:
+        shown = et("history", run, "-n", 1, *arguments, "--format", "json")
+        assert shown.exit_code == 0, shown.stderr
+        return [row.get("_rank") for row in json.loads(shown.stdout)]
+
+    assert ranks() == [None]
+    assert ranks("--rank", "*") == [0, 1, 2]
+    assert ranks("--rank", "2, 0") == [0, 2]
+    assert ranks("--rank", "1") == [None]
+    assert ranks("--rank", "*", "--metrics", "loss", "--stream", "*") == [0, 1, 2, 0]
+    assert et("history", run, "--rank", "0,1", "--metric", "los").stderr.endswith("'loss'?\n")
+    target = tmp_path / "out.csv"
+    for given, count in (("*", 32), ("1,2", 2), ("2", 1)):
+        et("export", run, "-o", target, "--stream", "default", "--rank", given)
+        with target.open(newline="") as file:
+            assert len(list(csv.DictReader(file))) == count, given
+    for given, names in (("*", ["of-1", "of-2"]), ("0,2", ["of-2"]), ("1", ["of-1"])):
+        shown = et("trace", run, "--summary", "--rank", given)
+        assert [name for name in ("of-1", "of-2") if name in shown.stdout] == names
+    listed = et("history", run, "--attempts", "--rank", "*")
+    assert listed.exit_code == 2
+    assert listed.stderr == "Error: --rank: --attempts lists those of one rank; pass its number.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

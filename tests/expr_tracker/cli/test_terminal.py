@@ -116,6 +116,9 @@ def command_lines(run: Path) -> list[list[str]]:
         ["artifact", "get", here, "a", "-o", str(run.parent / "copy")],
         ["artifact", "get", here, "file", "-o", str(run.parent / "copy")],
         ["artifact", "verify", here],
+        ["rescue", str(run.parent.parent / f"saved{EVIL_NAME}"), here, "--stream", "default"],
+        ["rescue", str(run.parent.parent / f"saved{EVIL_NAME}"), here, "--stream", EVIL],
+        ["rescue", here + EVIL_NAME, here],
         [EVIL_NAME],
     ]
 
@@ -157,6 +160,8 @@ def test_no_command_sends_a_control_character_to_a_terminal(
     other.mkdir()
     (other / "metrics.jsonl").write_bytes(encode_line({"_step": 0, EVIL: 2}))
     (run.parent.parent / f"elsewheres{EVIL_NAME}").mkdir()
+    row = {"_step": 2, "_time": 4.0, EVIL: EVIL}
+    (run.parent.parent / f"saved{EVIL_NAME}").write_bytes(encode_line(row))
     names = set()
     for arguments in command_lines(run):
         output, code = on_a_terminal(monkeypatch, arguments)

@@ -74,6 +74,8 @@ def bad_values(words: list[str], option: click.Option) -> Iterator[tuple[list[st
     if isinstance(option.type, click.Choice):
         yield [*words, name, "qqqqqqqq"], "'qqqqqqqq' is not one of "
     if name == "--rank":
+        yield [*words, name, "0,x"], "--rank 0,x: expected a whole number from 0"
+        yield [*words, name, " "], "expected a whole number from 0"
         yield [*words, name, "-1"], "--rank -1: expected a whole number from 0"
         yield [*words, name, "x"], "--rank x: expected a whole number from 0"
         yield [*words, name, "٣"], "--rank ٣: expected a whole number from 0"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from expr_tracker.history import list_attempts, status_of, verify
 from expr_tracker.history.status import overview_of
-from expr_tracker.store.documents import write_document
+from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.holders import HOLDERS_KEPT
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.markers import begin_marker, end_marker
@@ -102,6 +104,44 @@ def test_a_lock_that_is_older_than_the_first_row_names_the_first_process(
     files = write(tmp_path, row(0, 1.0), begin_marker(2, 0, time=2.0, pid=11), row(0, 2.0))
     write_document(files.lock, {"pid": 11, "host": "here", "since": since})
     assert list_attempts(tmp_path)[0].pid == pid
+
+
+def test_the_lock_tells_who_held_it_before(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    files = write(run, row(0, 100.0), begin_marker(2, 0, time=200.0, pid=12), row(0, 200.0))
+
+    def hold(pid: int, since: float) -> None:
+        """Take the lock as another process would have, at another time."""
+        lock = StreamLock(files.lock)
+        lock.acquire("default")
+        document = read_document(files.lock)
+        assert document is not None
+        files.lock.write_text(json.dumps({**document, "pid": pid, "since": since}))
+        lock.release()
+
+    hold(10, 50.0)  # went without a row
+    hold(11, 99.0)
+    hold(12, 199.0)
+    hold(13, 300.0)  # only looked
+    assert [attempt.pid for attempt in list_attempts(run)] == [11, 12]
+    for number in range(2 * HOLDERS_KEPT):
+        hold(100 + number, 400.0 + number)
+    assert [attempt.pid for attempt in list_attempts(run)] == [11, 12]
+    assert files.lock.stat().st_size < 1_000
+
+
+def test_of_more_holders_than_are_kept_none_is_taken_for_the_first_process(tmp_path: Path) -> None:
+    files = write(tmp_path, row(0, 100.0))
+    before = [[10 + number, float(number)] for number in range(HOLDERS_KEPT)]
+    holder = {"pid": 50, "host": "here", "since": 200.0, "before": before}
+    write_document(files.lock, holder)
+    assert list_attempts(tmp_path)[0].pid is None
+    write_document(files.lock, {**holder, "before": before[:-1]})
+    assert list_attempts(tmp_path)[0].pid == before[-2][0]
+    write_document(files.lock, {**holder, "before": ["damage", [1], {}, 5, [None, 2.0]]})
+    assert list_attempts(tmp_path)[0].pid is None
+    write_document(files.lock, {**holder, "before": "damage", "since": 20.0})
+    assert list_attempts(tmp_path)[0].pid == 50
 
 
 def test_an_attempt_whose_lock_is_held_is_running(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from expr_tracker.store.lines import encode_line
 from expr_tracker.store.live import LiveSnapshot
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index
+from expr_tracker.store.sidecar import load_index, read_sidecar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ class Writer:
 
     def snapshot(self) -> LiveSnapshot:
         with LineFile(self.path) as file:
-            index = load_index(file)
+            index = load_index(file, read_sidecar(file.path))
         return LiveSnapshot(index, list(self.pending), self.open_row)
 
     def guard(self) -> None:

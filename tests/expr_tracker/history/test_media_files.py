@@ -4,33 +4,20 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from expr_tracker.history import verify
-from expr_tracker.store.documents import write_once
-from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.lines import encode_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.expr_tracker.history.conftest import Runs
+
 
 Row = dict[str, Any]
 
 
-DEFAULT = StreamKey()
-
-
-END: Row = {"_attempt_end": 1, "_status": "succeeded", "_time": 9.0}
-
-
-def make(run: Path, rows: list[Row], key: StreamKey = DEFAULT, end: Row | None = END) -> RunFiles:
-    run.mkdir(parents=True, exist_ok=True)
-    files = RunFiles(run, key)
-    write_once(files.identity, {"id": "1", "created": 5.0})
-    lines = [*rows, end] if end is not None else rows
-    files.metrics.write_bytes(b"".join(map(encode_line, lines)))
-    return files
-
-
-def test_a_media_file_behind_a_link_out_of_the_run_is_not_read(tmp_path: Path) -> None:
+def test_a_media_file_behind_a_link_out_of_the_run_is_not_read(
+    runs: type[Runs], tmp_path: Path
+) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     run = tmp_path / "run"
     (run / "media").mkdir(parents=True)
@@ -38,11 +25,13 @@ def test_a_media_file_behind_a_link_out_of_the_run_is_not_read(tmp_path: Path) -
     (run / "media" / "link").symlink_to(tmp_path)
     (run / "media" / "file").symlink_to(tmp_path / "secret")
     names = ["media/link/secret", "media/file"]
-    make(run, [{"_step": i, "x": {"path": n, "sha256": digest}} for i, n in enumerate(names)])
+    runs.make(run, [{"_step": i, "x": {"path": n, "sha256": digest}} for i, n in enumerate(names)])
     assert sorted(verify(run).streams[0].media_missing) == ["media/file", "media/link/secret"]
 
 
-def test_pictures_in_a_table_are_checked_like_those_in_a_row(tmp_path: Path) -> None:
+def test_pictures_in_a_table_are_checked_like_those_in_a_row(
+    runs: type[Runs], tmp_path: Path
+) -> None:
     def stored(name: str, content: bytes) -> Row:
         path = tmp_path / "media" / name
         path.parent.mkdir(exist_ok=True)
@@ -56,7 +45,7 @@ def test_pictures_in_a_table_are_checked_like_those_in_a_row(tmp_path: Path) -> 
 
     inner = table("inner.table.json", [stored("d.png", b"d")])
     cells = [stored("a.png", b"a"), stored("b.png", b"b"), stored("c.png", b"c"), inner]
-    make(tmp_path, [{"_step": 0, "samples": table("t.table.json", cells), "image": cells[0]}])
+    runs.make(tmp_path, [{"_step": 0, "samples": table("t.table.json", cells), "image": cells[0]}])
     assert verify(tmp_path).problems == []
     assert verify(tmp_path).streams[0].media == 6
     (tmp_path / "media" / "b.png").unlink()

@@ -27,7 +27,7 @@ from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.live import LiveSnapshot
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index, save_index
+from expr_tracker.store.sidecar import load_index, read_sidecar, save_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,18 +40,40 @@ LAW = settings(
 # --- the naive reader ----------------------------------------------------------------------------
 
 
+def naive_object(text: bytes) -> Row | None:
+    try:
+        row = json.loads(text)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def naive_objects(content: bytes) -> Iterator[Row]:
+    """Yield the object of every line; both of a line in which two whole lines are joined."""
+    for raw in content.split(b"\n")[:-1]:
+        line = raw.lstrip(b"\0")
+        row = naive_object(line)
+        if row is not None:
+            yield row
+            continue
+        for at in range(1, len(line)):
+            first = naive_object(line[:at])
+            second = naive_object(line[at:]) or naive_object(line[at + 1 :])
+            if first is not None and second is not None:
+                if all(
+                    type(each.get("_step", each.get("_attempt"))) is int
+                    for each in (first, second)
+                ):
+                    yield from (first, second)
+                break
+
+
 def naive_lines(content: bytes) -> list[tuple[int, int | None, int, Row]]:
     """Return (place, from_step of its attempt, attempt number, row) of every whole good line."""
     found: list[tuple[int, int | None, int, Row]] = []
     number, place = 1, 0
     cut: int | None = None
-    for raw in content.split(b"\n")[:-1]:
-        try:
-            row = json.loads(raw.lstrip(b"\0"))
-        except ValueError:
-            continue
-        if not isinstance(row, dict):
-            continue
+    for row in naive_objects(content):
         step = row.get("_step")
         if isinstance(step, int) and -(2**63) <= step < 2**63:
             with_nonfinite(row)
@@ -72,12 +94,8 @@ def naive(  # noqa: C901, PLR0912 - plain on purpose: it is what the law is meas
     lines = naive_lines(content)
     cuts: dict[int, int] = {}
     place, markers = 0, []
-    for raw in content.split(b"\n")[:-1]:
-        try:
-            row = json.loads(raw.lstrip(b"\0"))
-        except ValueError:
-            continue
-        if isinstance(row, dict) and "_step" not in row and isinstance(row.get("_attempt"), int):
+    for row in naive_objects(content):
+        if "_step" not in row and isinstance(row.get("_attempt"), int):
             place += 1
             markers.append((place, row["_attempt"], row.get("_from_step")))
     for at in range(place + 1):
@@ -141,7 +159,10 @@ rows = st.builds(
 )
 damage = st.sampled_from(
     [b"", b'{"_step":3,"loss":', b"\0\0\0", b"nonsense", b"[1,2]", b'{"a":1}{"_step":1}',
-     b'{"_step":5,"loss":1}{"_step":6,"loss":1}', b'{"other":1}', b"\xff\xfe", b'{"_step":"4"}',
+     b'{"_step":5,"loss":1}{"_step":6,"loss":1}', b'{"_step":5,"loss":1} {"_step":6,"loss":1}',
+     b'{"_step":2,"loss":1}\xe2{"_step":-1,"loss":{"a":{}}}', b'{"_step":2}j{"_step":"2"}',
+     b'{"_step":4,"loss":1}J{"_attempt":9,"_from_step":3}', b'{"_step":4}J{"_step":5,"loss":}',
+     b'{"_attempt":9,"_from_step":3}}{"_step":4,"loss":1}', b'{"other":1}', b"\xff\xfe", b'{"_step":"4"}',
      b'{"_step":99999999999999999999,"loss":1}', b'{"_step":7,\r"loss":1} ']
 )  # fmt: skip
 
@@ -212,7 +233,7 @@ def written(content: bytes, sidecar_at: float | None = None) -> Iterator[Path]:
             part = b"\n".join(lines[: int(len(lines) * sidecar_at)])
             path.write_bytes(part + b"\n" if part else b"")
             with LineFile(path) as file:
-                save_index(load_index(file), file, {})
+                save_index(load_index(file, read_sidecar(file.path)), file, {})
         path.write_bytes(content)
         yield path
     finally:
@@ -271,7 +292,7 @@ def test_a_live_stream_reads_as_the_naive_reader_says(
     )
     with small_blocks(), written(b"".join(in_file)) as path:
         with LineFile(path) as file:
-            index = load_index(file)
+            index = load_index(file, read_sidecar(file.path))
         snapshot = LiveSnapshot(index, pending, open_row)
         store = HistoryStore(path, lambda: snapshot, lambda _: None, Options(), guard=lambda: None)
         got = store.query(question["n"], step_range=question["bounds"], attempt=attempt)

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.history import status_of
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import find_runs, overview_of, overviews
-from expr_tracker.store.documents import write_document, write_once
+from expr_tracker.store.documents import write_document
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
@@ -15,29 +16,12 @@ from expr_tracker.store.lock import StreamLock
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.expr_tracker.history.conftest import Runs
+
     from expr_tracker.history.location import Producer
 
 
 Row = dict[str, Any]
-
-
-DEFAULT = StreamKey()
-
-
-END: Row = {"_attempt_end": 1, "_status": "succeeded", "_time": 9.0}
-
-
-def make(run: Path, rows: list[Row], key: StreamKey = DEFAULT, end: Row | None = END) -> RunFiles:
-    run.mkdir(parents=True, exist_ok=True)
-    files = RunFiles(run, key)
-    write_once(files.identity, {"id": "1", "created": 5.0})
-    lines = [*rows, end] if end is not None else rows
-    files.metrics.write_bytes(b"".join(map(encode_line, lines)))
-    return files
-
-
-def rows_to(stop: int) -> list[Row]:
-    return [{"_step": i, "_time": float(i), "loss": i / 2} for i in range(stop)]
 
 
 @pytest.mark.parametrize(
@@ -51,11 +35,11 @@ def rows_to(stop: int) -> list[Row]:
     ],
 )
 def test_a_run_is_what_its_worst_stream_is(
-    tmp_path: Path, ends: list[str | None], status: str
+    runs: type[Runs], tmp_path: Path, ends: list[str | None], status: str
 ) -> None:
     for name, end in zip([None, "data"], ends, strict=True):
-        marker = None if end is None else {**END, "_status": end}
-        make(tmp_path, rows_to(2), StreamKey(name), marker)
+        marker = None if end is None else {**runs.END, "_status": end}
+        runs.make(tmp_path, runs.rows_to(2), StreamKey(name), marker)
     assert status_of(tmp_path) == status
     lock = StreamLock(RunFiles(tmp_path, StreamKey("data")).lock)
     lock.acquire("data")
@@ -63,20 +47,24 @@ def test_a_run_is_what_its_worst_stream_is(
     lock.release()
 
 
-def test_only_the_newest_attempt_counts(tmp_path: Path) -> None:
+def test_only_the_newest_attempt_counts(runs: type[Runs], tmp_path: Path) -> None:
     marker = {"_attempt": 2, "_time": 1.0}
-    end = {**END, "_attempt_end": 2}
-    make(tmp_path, [*rows_to(2), {**END, "_status": "failed"}, marker, *rows_to(3)], end=end)
+    end = {**runs.END, "_attempt_end": 2}
+    runs.make(
+        tmp_path,
+        [*runs.rows_to(2), {**runs.END, "_status": "failed"}, marker, *runs.rows_to(3)],
+        end=end,
+    )
     assert status_of(tmp_path) == "succeeded"
-    make(tmp_path, [*rows_to(2), END, marker, *rows_to(3)], end=None)
+    runs.make(tmp_path, [*runs.rows_to(2), runs.END, marker, *runs.rows_to(3)], end=None)
     assert status_of(tmp_path) == "lost"
 
 
-def test_runs_are_found_below_a_root_with_what_they_hold(tmp_path: Path) -> None:
-    files = make(tmp_path / "p" / "one", [*rows_to(4), {"_step": 1, "acc": 0.5}])
-    make(tmp_path / "p" / "two", rows_to(2), StreamKey("data", 1))
+def test_runs_are_found_below_a_root_with_what_they_hold(runs: type[Runs], tmp_path: Path) -> None:
+    files = runs.make(tmp_path / "p" / "one", [*runs.rows_to(4), {"_step": 1, "acc": 0.5}])
+    runs.make(tmp_path / "p" / "two", runs.rows_to(2), StreamKey("data", 1))
     (tmp_path / "p" / "artifacts").mkdir()
-    make(tmp_path / "p" / "artifacts" / "no", rows_to(1))
+    runs.make(tmp_path / "p" / "artifacts" / "no", runs.rows_to(1))
     found = list(find_runs(tmp_path))
     assert [path.name for path in found] == ["one", "two"]
     one = overview_of(found[0], "acc")
@@ -87,24 +75,24 @@ def test_runs_are_found_below_a_root_with_what_they_hold(tmp_path: Path) -> None
         5,
         3,
     )
-    assert (one.started, one.value, one.streams) == (5.0, 0.5, ("default",))
+    assert (one.started, one.values, one.streams) == (5.0, {"acc": 0.5}, ("default",))
     write_document(files.summary, {"acc": 0.75})
-    assert overview_of(found[0], "acc").value == 0.75
-    assert overview_of(found[1], "acc").value is None
+    assert overview_of(found[0], "acc").values == {"acc": 0.75}
+    assert overview_of(found[1], "acc").values == {"acc": None}
     assert overview_of(found[1]).streams == ("data rank 1",)
 
 
 def test_a_run_that_ends_while_it_is_looked_at_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: type[Runs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = make(tmp_path, rows_to(3), end=None)
+    files = runs.make(tmp_path, runs.rows_to(3), end=None)
     lock = StreamLock(files.lock)
     opened = Source.offline
 
     def opened_then_ended(producer: Producer) -> Source:
         found = opened(producer)
         with files.metrics.open("ab") as file:
-            file.write(encode_line(END))
+            file.write(encode_line(runs.END))
         lock.release()
         return found
 
@@ -118,9 +106,9 @@ def test_a_run_that_ends_while_it_is_looked_at_is_not_lost(
 
 
 def test_a_run_that_begins_while_it_is_looked_at_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: type[Runs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = make(tmp_path, rows_to(3))
+    files = runs.make(tmp_path, runs.rows_to(3))
     lock = StreamLock(files.lock)
     opened = Source.offline
 
@@ -135,10 +123,12 @@ def test_a_run_that_begins_while_it_is_looked_at_is_not_lost(
     lock.release()
 
 
-def test_a_run_that_cannot_be_read_is_listed_as_such_beside_the_others(tmp_path: Path) -> None:
-    make(tmp_path / "p" / "good", rows_to(2))
+def test_a_run_that_cannot_be_read_is_listed_as_such_beside_the_others(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    runs.make(tmp_path / "p" / "good", runs.rows_to(2))
     (tmp_path / "p" / "bad" / "metrics.jsonl").mkdir(parents=True)
-    make(tmp_path / "p" / "gone", rows_to(2))
+    runs.make(tmp_path / "p" / "gone", runs.rows_to(2))
     found = overviews(tmp_path)
     bad = next(found)
     assert (bad.project, bad.name, bad.status, bad.rows) == ("p", "bad", "unreadable", 0)
@@ -150,12 +140,29 @@ def test_a_run_that_cannot_be_read_is_listed_as_such_beside_the_others(tmp_path:
     assert [overview.name for overview in found] == ["good"]
 
 
-def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(tmp_path: Path) -> None:
-    rows: list[Row] = [{"_step": 0, "acc": 0.5, "best": 1}, END]
+@pytest.mark.parametrize(
+    ("root", "error", "text"),
+    [
+        ("", QueryError, "^root='': expected the folder that holds the runs"),
+        (5, QueryError, r"^root=5 \(int\)"),
+        ("missing", RunNotFoundError, "^missing is no directory"),
+    ],
+)
+def test_a_root_that_is_no_folder_is_refused_by_the_call(
+    root: Any, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        overviews(root)
+
+
+def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    rows: list[Row] = [{"_step": 0, "acc": 0.5, "best": 1}, runs.END]
     rows += [{"_attempt": 2, "_time": 1.0}, {"_step": 1, "acc": 0.9, "best": 2}]
-    files = make(tmp_path, rows, end=None)
+    files = runs.make(tmp_path, rows, end=None)
     write_document(files.summary, {"acc": 0.5, "best": 7, "_pinned": ["best"]})
-    assert overview_of(tmp_path, "acc").value == 0.9
-    assert overview_of(tmp_path, "best").value == 7
-    make(tmp_path, rows, end={**END, "_attempt_end": 2})
-    assert overview_of(tmp_path, "acc").value == 0.5
+    assert overview_of(tmp_path, "acc").values == {"acc": 0.9}
+    assert overview_of(tmp_path, "best").values == {"best": 7}
+    runs.make(tmp_path, rows, end={**runs.END, "_attempt_end": 2})
+    assert overview_of(tmp_path, "acc").values == {"acc": 0.5}

@@ -333,12 +333,12 @@ def test_no_rows_make_an_empty_table(tmp_path: Path, output: str, n: int) -> Non
 @pytest.mark.parametrize(
     "damaged",
     [
-        b'{"_step":1,"x":1}{"_step":2,"x":1}\n',
+        b'{"_step":1,"x":1}{"_step":2,"x":"\n',
         b'{"_step":1,\n"x":1}\n',
-        b'\n{"_step":1,"x":1}{"_step":2,"x":1}\n',  # an empty line makes up for the glued one
+        b'\n{"_step":1,"x":1}{"step":2,"x":1}\n',  # an empty line makes up for the glued one
     ],
 )
-def test_rows_glued_together_or_cut_by_a_line_end_are_damage(
+def test_half_a_row_glued_to_another_and_a_row_cut_by_a_line_end_are_damage(
     tmp_path: Path, damaged: bytes, output: str
 ) -> None:
     good = [encode_line({"_step": step, "x": 1}) for step in (0, 9)]

@@ -6,48 +6,29 @@ from typing import TYPE_CHECKING, Any
 from expr_tracker.history import compare, export, read_history, source, verify
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.source import Source
-from expr_tracker.store.documents import write_once
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index, save_index
+from expr_tracker.store.sidecar import load_index, read_sidecar, save_index
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+    from tests.expr_tracker.history.conftest import Runs
 
 
 Row = dict[str, Any]
 
 
-DEFAULT = StreamKey()
-
-
-END: Row = {"_attempt_end": 1, "_status": "succeeded", "_time": 9.0}
-
-
-def make(run: Path, rows: list[Row], key: StreamKey = DEFAULT, end: Row | None = END) -> RunFiles:
-    run.mkdir(parents=True, exist_ok=True)
-    files = RunFiles(run, key)
-    write_once(files.identity, {"id": "1", "created": 5.0})
-    lines = [*rows, end] if end is not None else rows
-    files.metrics.write_bytes(b"".join(map(encode_line, lines)))
-    return files
-
-
-def rows_to(stop: int) -> list[Row]:
-    return [{"_step": i, "_time": float(i), "loss": i / 2} for i in range(stop)]
-
-
 def save_sidecar(files: RunFiles) -> None:
     with LineFile(files.metrics) as file:
-        save_index(load_index(file), file, {})
+        save_index(load_index(file, read_sidecar(file.path)), file, {})
 
 
-def test_a_sound_run_has_no_problems(tmp_path: Path) -> None:
-    files = make(tmp_path, [*rows_to(5), {"_step": 2, "acc": 1}])
+def test_a_sound_run_has_no_problems(runs: type[Runs], tmp_path: Path) -> None:
+    files = runs.make(tmp_path, [*runs.rows_to(5), {"_step": 2, "acc": 1}])
     save_sidecar(files)
     report = verify(tmp_path)
     assert report.problems == []
@@ -60,7 +41,7 @@ def test_a_sound_run_has_no_problems(tmp_path: Path) -> None:
     ]
 
 
-def test_every_kind_of_damage_is_found(tmp_path: Path) -> None:
+def test_every_kind_of_damage_is_found(runs: type[Runs], tmp_path: Path) -> None:
     media = b"picture"
     good = {"path": "media/a.png", "sha256": hashlib.sha256(media).hexdigest()}
     gone = {"path": "media/b.png", "sha256": "0" * 64}
@@ -70,7 +51,7 @@ def test_every_kind_of_damage_is_found(tmp_path: Path) -> None:
         {"_step": 0, "image": good},
         {"_step": 1, "images": [gone, changed, outside]},
     ]
-    files = make(tmp_path, [*rows, *rows_to(20)])
+    files = runs.make(tmp_path, [*rows, *runs.rows_to(20)])
     files.media.mkdir()
     (files.media / "a.png").write_bytes(media)
     (files.media / "c.png").write_bytes(media)
@@ -95,25 +76,27 @@ def test_every_kind_of_damage_is_found(tmp_path: Path) -> None:
     assert "run.json is missing" in report.problems
 
 
-def test_attempts_are_counted_apart(tmp_path: Path) -> None:
-    rows = [*rows_to(6), {"_attempt": 2, "_from_step": 3, "_time": 1.0}, *rows_to(5)[3:]]
-    make(tmp_path, rows)
+def test_attempts_are_counted_apart(runs: type[Runs], tmp_path: Path) -> None:
+    rows = [*runs.rows_to(6), {"_attempt": 2, "_from_step": 3, "_time": 1.0}, *runs.rows_to(5)[3:]]
+    runs.make(tmp_path, rows)
     (stream,) = verify(tmp_path).streams
     assert [(a.number, a.from_step, a.rows) for a in stream.attempts] == [(1, None, 6), (2, 3, 2)]
     assert (stream.rows, stream.steps) == (8, 5)
 
 
-def test_equal_rows_have_equal_hashes_whatever_the_file_looks_like(tmp_path: Path) -> None:
-    make(tmp_path / "a", rows_to(5))
-    make(tmp_path / "b", [rows_to(5)[i] for i in (3, 1, 0, 4, 2)])
-    make(tmp_path / "c", [{"_step": 0, "_time": 0.0}, *rows_to(5)])
+def test_equal_rows_have_equal_hashes_whatever_the_file_looks_like(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    runs.make(tmp_path / "a", runs.rows_to(5))
+    runs.make(tmp_path / "b", [runs.rows_to(5)[i] for i in (3, 1, 0, 4, 2)])
+    runs.make(tmp_path / "c", [{"_step": 0, "_time": 0.0}, *runs.rows_to(5)])
     hashes = {verify(tmp_path / name).streams[0].sha256 for name in "abc"}
     assert len(hashes) == 1
     assert compare(tmp_path / "a", tmp_path / "b") == []
 
 
-def test_verifying_changes_nothing(tmp_path: Path) -> None:
-    make(tmp_path, rows_to(3))
+def test_verifying_changes_nothing(runs: type[Runs], tmp_path: Path) -> None:
+    runs.make(tmp_path, runs.rows_to(3))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     verify(tmp_path)
     read_history(tmp_path)
@@ -121,9 +104,9 @@ def test_verifying_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_completed_while_it_is_looked_at_is_not_torn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: type[Runs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = make(tmp_path, rows_to(3), end=None)
+    files = runs.make(tmp_path, runs.rows_to(3), end=None)
     lock = StreamLock(files.lock)
     lock.acquire("default")
     with files.metrics.open("ab") as file:
@@ -132,7 +115,7 @@ def test_a_line_that_is_completed_while_it_is_looked_at_is_not_torn(
     def opened_then_ended(path: Path) -> LineFile:
         opened = LineFile(path)
         with files.metrics.open("ab") as file:
-            file.write(b"}\n" + encode_line(END))
+            file.write(b"}\n" + encode_line(runs.END))
         lock.release()
         return opened
 
@@ -144,10 +127,12 @@ def test_a_line_that_is_completed_while_it_is_looked_at_is_not_torn(
     assert verify(tmp_path).problems == []
 
 
-def test_progress_never_runs_backwards_and_ends_at_the_whole(tmp_path: Path) -> None:
-    make(tmp_path, [*rows_to(9000), *rows_to(3000)])
-    make(tmp_path, rows_to(10), StreamKey("data"))
-    make(tmp_path, [], StreamKey("empty"), end=None)
+def test_progress_never_runs_backwards_and_ends_at_the_whole(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    runs.make(tmp_path, [*runs.rows_to(9000), *runs.rows_to(3000)])
+    runs.make(tmp_path, runs.rows_to(10), StreamKey("data"))
+    runs.make(tmp_path, [], StreamKey("empty"), end=None)
     told: list[tuple[int, int]] = []
     verify(tmp_path, progress=lambda done, total: told.append((done, total)))
     whole = 2 * sum(path.stat().st_size for path in tmp_path.glob("metrics*.jsonl"))
@@ -157,8 +142,8 @@ def test_progress_never_runs_backwards_and_ends_at_the_whole(tmp_path: Path) -> 
     assert len({done for done, _ in told}) > 3
 
 
-def test_a_line_nested_without_an_end_costs_only_itself(tmp_path: Path) -> None:
-    files = make(tmp_path, rows_to(3))
+def test_a_line_nested_without_an_end_costs_only_itself(runs: type[Runs], tmp_path: Path) -> None:
+    files = runs.make(tmp_path, runs.rows_to(3))
     lines = files.metrics.read_bytes().split(b"\n")
     lines[1:1] = [b'{"_step":7,"a":' * 5000, b'{"_step":8,"a":' + b"[" * 5000]
     files.metrics.write_bytes(b"\n".join(lines))

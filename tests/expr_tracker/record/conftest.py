@@ -64,13 +64,14 @@ class Desk:
         self.memory = Memory()
         self.clock = ManualClock(100.0)
         self.notices = Notices()
+        made = make_options(options)
         self.recorder = Recorder(
             self.memory,
-            make_options(options),
+            made,
             lock=threading.RLock() if lock is None else lock,
             clock=self.clock,
             notices=self.notices,
-            encoder=RowEncoder(self._warn),
+            encoder=RowEncoder(self._warn, bytes_max=made.max_record_bytes),
         )
         self.log = self.recorder.log
 

@@ -38,7 +38,7 @@ def test_a_task_that_fails_is_counted_said_once_and_stops_no_other(
 def test_the_thread_goes_round_until_it_is_stopped() -> None:
     rounds = threading.Semaphore(0)
     keeper = Keeper((rounds.release,), Notices(), name="keeper-of-the-test")
-    keeper.start()
+    assert keeper.start()
     for _ in range(3):
         assert rounds.acquire(timeout=30)
     thread = next(t for t in threading.enumerate() if t.name == keeper.name)
@@ -50,6 +50,20 @@ def test_the_thread_goes_round_until_it_is_stopped() -> None:
 
 def test_a_keeper_that_never_started_is_stopped_at_once() -> None:
     assert Keeper((), Notices(), name="keeper").stop(0.0)
+
+
+def test_a_keeper_whose_thread_cannot_start_says_so_and_is_stopped_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    notices = Notices()
+    keeper = Keeper((), notices, name="keeper")
+    assert not keeper.start()
+    assert notices.counts("degraded") == {"runs without a thread of their own": 1}
+    assert keeper.stop(0.0)
 
 
 def test_a_stuck_task_is_not_waited_for_longer_than_was_said() -> None:

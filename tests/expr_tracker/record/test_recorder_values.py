@@ -298,7 +298,7 @@ def test_no_object_can_raise_out_of_log_or_harm_another_value(new_desk: type[Des
     assert values[3]["bad"] == "<unrepresentable RaisingValue>"
     assert values[4] == {"n": 1.0, "<unrepresentable RaisingKey>": 2.0}
     assert values[5] == {"n": 1.0, "t": "x"}
-    assert values[6]["inner"] == "{'m': 2.0}"
+    assert values[6]["inner"] == {"m": 2.0}
     assert list(values[7]) == ["value"]
 
 
@@ -340,3 +340,21 @@ def test_a_refused_row_reaches_no_sink_and_spares_the_next_one(new_desk: type[De
     assert heard == [0, 8]
     assert desk.recorder.latest["a"] == 3.0
     assert desk.recorder.open_row() is None
+
+
+def test_a_row_that_no_line_has_room_for_is_refused_and_its_step_is_used(
+    new_desk: type[Desk],
+) -> None:
+    desk = new_desk(max_record_bytes=50_000)
+    large = {f"m{i}": "x" for i in range(20_000)}
+    desk.log({"a": 1})
+    desk.log(large)
+    desk.log({"b": 2})
+    desk.log({"c": 3}, step=7, commit=False)
+    desk.log(large, step=7, commit=True)
+    desk.log(large, step=9)
+    desk.log({"d": 4})
+    desk.recorder.commit_open()
+    assert desk.rows == [(0, {"a": 1}), (2, {"b": 2}), (7, {"c": 3}), (10, {"d": 4})]
+    assert desk.notices.counts("refused") == {"rows over max_record_bytes": 3}
+    assert desk.notices.total("rows", "refused") == 3

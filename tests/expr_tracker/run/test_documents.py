@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import expr_tracker as et
+from expr_tracker.errors import OptionError
 from expr_tracker.run import documents as documents_module
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
@@ -145,3 +146,61 @@ def test_a_run_shows_what_it_is_where_it_is_and_how_it_ended() -> None:
     assert repr(run) == f"<Run p/n (data): failed, {run.dir}>"
     run._closing.abandon_in_child()
     assert "the parent's" in repr(run)
+
+
+class Unruly:
+    """An object that answers nothing it is asked, not even whether it is equal."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("equal")
+
+    def __str__(self) -> str:
+        raise RuntimeError("text")
+
+    __repr__ = __str__
+    __hash__ = None  # type: ignore[assignment]
+
+
+class UnrulyText(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise RuntimeError("text")
+
+
+def test_no_value_that_describes_a_run_keeps_it_from_opening_or_raises_later() -> None:
+    unruly = Unruly()
+    text = "<unrepresentable Unruly>"
+    run = opened(
+        config={"app": unruly, "lr": 0.1}, notes=unruly, tags=[UnrulyText("fast"), unruly]
+    )
+    assert run.config == {"app": text, "lr": 0.1}
+    assert run.tags == ["fast", text]
+    assert run.notes == text
+    run.define_metric("loss", summary=unruly, goal=[unruly, "minimize"], unit="nats")
+    run.define_metric(UnrulyText("acc"), summary=unruly)
+    metrics = (read_document(run.files.about) or {})["metrics"]
+    assert metrics["loss"]["unit"] == "nats"
+    assert metrics["loss"]["summary"] == text
+    assert metrics["acc"] == {"summary": text}
+    Path("f.txt").write_text("x")
+    artifact = run.log_artifact("f.txt", metadata={"app": unruly, "n": 1})
+    assert artifact.metadata == {"app": text, "n": 1}
+
+
+def test_the_refusal_of_metadata_names_metadata() -> None:
+    run = opened()
+    Path("f.txt").write_text("x")
+    with pytest.raises(OptionError, match=r"^metadata=.*expected a dict"):
+        run.log_artifact("f.txt", metadata=object())  # type: ignore[arg-type]
+
+
+def test_a_rank_that_is_no_number_is_said_once_and_the_run_opens(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RANK", "one")
+    assert opened().rank == 0
+    assert sum("RANK='one'" in message for message in caplog.messages) == 1

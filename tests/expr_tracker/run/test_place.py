@@ -12,7 +12,8 @@ import pytest
 from expr_tracker.errors import NameRefusedError, OptionError
 from expr_tracker.notices import Notices, logger
 from expr_tracker.run.place import Place, check_case, resolve_place
-from expr_tracker.store.files import StreamKey
+from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.lock import StreamLock
 
 
 class Heard(logging.Handler):
@@ -136,3 +137,21 @@ def test_a_stream_that_differs_by_case_only_is_refused(tmp_path: Path) -> None:
     check_case(tmp_path, StreamKey("other"))
     check_case(tmp_path, StreamKey(None))
     check_case(tmp_path / "missing", StreamKey("data"))
+
+
+def test_a_stream_that_exists_under_that_very_name_is_never_refused(tmp_path: Path) -> None:
+    for stream in ("Data", "data"):
+        RunFiles(tmp_path, StreamKey(stream)).metrics.touch()
+    check_case(tmp_path, StreamKey("data"))
+    check_case(tmp_path, StreamKey("Data"))
+    with pytest.raises(NameRefusedError, match="letter case"):
+        check_case(tmp_path, StreamKey("DATA"))
+
+
+def test_a_stream_without_rows_counts_while_a_process_writes_it(tmp_path: Path) -> None:
+    lock = StreamLock(RunFiles(tmp_path, StreamKey("Data", 3)).lock)
+    lock.acquire("Data")
+    with pytest.raises(NameRefusedError, match="letter case"):
+        check_case(tmp_path, StreamKey("data"))
+    lock.release()
+    check_case(tmp_path, StreamKey("data"))

@@ -91,6 +91,9 @@ def test_a_checkpoint_keeps_the_open_row_the_waiting_rows_and_the_summary(make: 
     run.log({"b": 3}, step=9)
     run._closing.checkpoint()
     assert steps(run) == [0, 1]
+    first = read_journal(run.files.journal, run.files.metrics.stat().st_size)
+    assert first is not None, "rows that waited are written before it, not behind it"
+    assert first["b"] == 3
     assert read_document(run.files.summary) == {"a": 2}
     run.log({"c": 4}, step=9)
     run._closing.checkpoint()

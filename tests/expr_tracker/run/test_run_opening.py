@@ -121,6 +121,17 @@ def test_a_stream_of_another_letter_case_is_refused(make: Make) -> None:
         make(stream="data")
 
 
+def test_the_systems_stream_is_left_out_beside_a_stream_of_the_same_letters(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = make(stream="System", system_metrics=True)
+    run.log({"a": 1})
+    run.finish(quiet=True)
+    assert not (run.files.directory / "metrics.system.jsonl").exists()
+    assert "letter case" in caplog.text
+    make(stream="System").finish(quiet=True)
+
+
 def test_a_directory_that_cannot_be_written_raises_and_leaves_nothing_open(
     make: Make, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ from expr_tracker.errors import (
     StepError,
 )
 from expr_tracker.history import list_attempts, read_history, verify
+from expr_tracker.run import journal as journal_module
 from expr_tracker.run import latest as latest_module
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
-from expr_tracker.store.journal import read_journal
+from expr_tracker.store.journal import read_journal, write_journal
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.testing import ManualClock
 from expr_tracker.trace import build_trace
@@ -305,10 +307,10 @@ def test_an_open_row_in_the_journal_is_committed_by_the_next_run(make: Make) -> 
     first = make(clock=clock)
     first.log({"a": 1})
     first.log({"b": float("inf")}, step=5)
-    first._upkeep.keep_journal()
+    first._parts.journal.keep_if_old()
     assert not first.files.journal.exists(), "a row younger than a second is not worth a file"
     clock.advance(1.5)
-    first._upkeep.keep_journal()
+    first._parts.journal.keep_if_old()
     size = first.files.metrics.stat().st_size
     journal = read_journal(first.files.journal, size)
     assert journal == {"_step": 5, "_time": clock.offset, "b": float("inf")}
@@ -326,12 +328,57 @@ def test_an_open_row_in_the_journal_is_committed_by_the_next_run(make: Make) -> 
     assert second.attempt == 2
 
 
+@pytest.mark.parametrize("durability", ["process", "buffered"])
+@pytest.mark.parametrize("flush", ["run", "history"])
+def test_a_flush_keeps_the_open_row_at_once_and_leaves_it_open(
+    make: Make, flush: str, durability: str
+) -> None:
+    first = make(clock=ManualClock(), durability=durability)
+    for step in range(16):
+        first.log({"y": step}, step=step)
+    (first if flush == "run" else first.history).flush()
+    assert steps(first) == list(range(15)), "the last row is open still"
+    kill(first)
+    assert [row["y"] for row in read_history(first.dir, -1)] == list(range(16))
+    assert steps(make()) == list(range(16))
+
+
+def test_the_journal_never_goes_back_to_an_older_state_of_the_row(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make()
+    run.log({"a": 1}, step=1)
+    taken, may_write = threading.Event(), threading.Event()
+
+    def hang_once(*arguments: Any, **keywords: Any) -> None:
+        monkeypatch.setattr(journal_module, "write_journal", write_journal)
+        taken.set()
+        assert may_write.wait(30)
+        write_journal(*arguments, **keywords)
+
+    monkeypatch.setattr(journal_module, "write_journal", hang_once)
+    older = threading.Thread(target=run._parts.journal.keep)
+    older.start()
+    assert taken.wait(30)
+    run.log({"a": 2}, step=1)
+    run._parts.journal.keep(0.0)
+    assert not run.files.journal.exists(), "it does not wait for longer than it was told"
+    newer = threading.Thread(target=run.flush)
+    newer.start()
+    may_write.set()
+    older.join(30)
+    newer.join(30)
+    journal = read_journal(run.files.journal, run.files.metrics.stat().st_size)
+    assert journal is not None
+    assert journal["a"] == 2
+
+
 def test_a_journal_of_another_size_is_not_used(make: Make) -> None:
     clock = ManualClock()
     first = make(clock=clock)
     first.log({"a": 1}, step=1)
     clock.advance(2)
-    first._upkeep.keep_journal()
+    first._parts.journal.keep_if_old()
     saved = first.files.journal.read_bytes()
     first.finish(quiet=True)
     first.files.journal.write_bytes(saved)

@@ -113,3 +113,26 @@ def test_spans_behind_the_end_are_dropped_and_counted(make: Make) -> None:
 
 
 # -- threads ------------------------------------------------------------------------------------------
+
+
+def test_what_describes_a_span_loses_its_secrets_and_the_span_keeps_what_it_was_given(
+    make: Make,
+) -> None:
+    run = make()
+    with run.span(
+        "load", token="s3cr3t", url="postgresql://u:s3cr3t@h/db", pin=12345678, key=3, where=["x"]
+    ) as span:
+        pass
+    with run.span("load", token=12345678, n=1_000_000, ratio=0.5):
+        pass
+    assert span.attributes["token"] == "s3cr3t"
+    run.finish(quiet=True)
+    first, second = whole_rows(run.files.spans)
+    assert first["args"] == {
+        "token": "[redacted]",
+        "url": "postgresql://u:[redacted]@h/db",
+        "pin": 12345678,
+        "key": 3,
+        "where": ["x"],
+    }
+    assert second["args"] == {"token": "[redacted]", "n": 1_000_000, "ratio": 0.5}

@@ -49,6 +49,9 @@ class RunInMemory:
     def encode(self, key: str, value: object) -> Any:
         return self._encoder.value(key, value)
 
+    def redact(self, value: Any, /) -> Any:
+        return value
+
     def count_dropped(self, kind: str) -> None:
         self.dropped.append(kind)
 

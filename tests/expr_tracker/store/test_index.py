@@ -19,7 +19,7 @@ from expr_tracker.store.index import Attempt, StreamIndex
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.reader import LineFile
-from expr_tracker.store.sidecar import load_index, save_index
+from expr_tracker.store.sidecar import load_index, read_sidecar, save_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,7 +210,7 @@ def test_a_sidecar_of_any_age_and_the_rest_of_the_file_give_the_scanned_index(
         save_index(scanned(path), file, {"name": "n"})
     path.write_bytes(b"".join(lines))
     with LineFile(path) as file:
-        loaded = load_index(file)
+        loaded = load_index(file, read_sidecar(file.path))
     assert_covers(loaded, lines)
     assert replace(loaded, block_lines=2) == replace(scanned(path), block_lines=2)
 
@@ -240,7 +240,7 @@ def loaded_blocks(path: Path) -> StreamIndex:
     """Return the loaded index, blocks of two lines where it had to be scanned anew."""
     with LineFile(path) as file, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sidecar_module, "StreamIndex", _Fresh)
-        return load_index(file)
+        return load_index(file, read_sidecar(file.path))
 
 
 class _Fresh(StreamIndex):
@@ -328,16 +328,27 @@ def test_a_sidecar_whose_members_are_of_other_types_is_ignored(sampled: Path, me
     assert vars(loaded_blocks(sampled)) == vars(scanned(sampled))
 
 
-def test_the_sidecar_of_another_file_is_ignored(sampled: Path) -> None:
+def test_the_sidecar_of_another_file_tells_that_it_is_another_one_and_nothing_else(
+    sampled: Path,
+) -> None:
     lines = [line.replace(b'_time":1', b'_time":7') for line in sample()]
     lines[-1] = lines[-1].replace(b"20.0", b"21.0")
     sampled.write_bytes(b"".join(lines))
-    assert vars(loaded_blocks(sampled)) == vars(scanned(sampled))
+    found = loaded_blocks(sampled)
+    assert found.checkpoints, "they tell that it is another one"
+    found.checkpoints = []
+    assert vars(found) == vars(scanned(sampled))
 
 
-def test_a_sidecar_that_covers_more_than_the_file_has_is_ignored(sampled: Path) -> None:
+def test_a_sidecar_that_covers_more_than_the_file_has_says_only_what_is_missing(
+    sampled: Path,
+) -> None:
+    before = scanned(sampled).rows
     sampled.write_bytes(b"".join(sample()[:5]))
-    assert vars(loaded_blocks(sampled)) == vars(scanned(sampled))
+    found = loaded_blocks(sampled)
+    assert found.missing_rows == before - found.rows > 0
+    found.missing_rows = 0
+    assert vars(found) == vars(scanned(sampled))
 
 
 def test_a_sidecar_that_is_behind_is_not_scanned_again(
@@ -355,7 +366,7 @@ def test_a_sidecar_that_is_behind_is_not_scanned_again(
 
     monkeypatch.setattr(LineFile, "chunks", chunks)
     with LineFile(sampled) as file_:
-        assert load_index(file_).last_step == 50
+        assert load_index(file_, read_sidecar(file_.path)).last_step == 50
     assert starts == [old_size]
 
 
@@ -475,14 +486,14 @@ def test_a_file_without_a_sidecar_is_scanned_once_and_then_only_what_was_appende
 ) -> None:
     monkeypatch.setattr(sidecar_module, "_REMEMBERED_BYTES_MIN", 0)
     scanned = 0
-    scan_line = StreamIndex._scan_line
+    note_row = StreamIndex.note_row
 
-    def count(self: StreamIndex, line: bytes, size: int) -> None:
+    def count(self: StreamIndex, step: int, size: int) -> None:
         nonlocal scanned
         scanned += 1
-        scan_line(self, line, size)
+        note_row(self, step, size)
 
-    monkeypatch.setattr(StreamIndex, "_scan_line", count)
+    monkeypatch.setattr(StreamIndex, "note_row", count)
     path = tmp_path / "metrics.jsonl"
 
     def load(content: bytes) -> tuple[StreamIndex, int]:
@@ -490,7 +501,7 @@ def test_a_file_without_a_sidecar_is_scanned_once_and_then_only_what_was_appende
         path.write_bytes(content)
         scanned = 0
         with LineFile(path) as file:
-            index = load_index(file)
+            index = load_index(file, read_sidecar(file.path))
         looked_at, scanned = scanned, 0
         whole = StreamIndex()
         with LineFile(path) as file:

@@ -12,13 +12,15 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from expr_tracker.errors import StreamInUseError
-from expr_tracker.store.lock import StreamLock, is_locked
+from expr_tracker.store import lock as lock_module
+from expr_tracker.store.lock import StreamLock, beginning_in, is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,6 +162,24 @@ def test_a_forked_child_that_let_go_does_not_keep_the_lock(path: Path) -> None:
     assert child.exitcode == 0
 
 
+@fork
+def test_a_child_that_has_not_let_go_yet_keeps_no_lock_that_was_released(path: Path) -> None:
+    """Between the fork of a command and the begin of its program no hook of ours runs."""
+    readable, writable = os.pipe()
+    lock = StreamLock(path)
+    lock.acquire("default")
+    child = os.fork()
+    if child == 0:
+        os.close(writable)
+        os.read(readable, 1)
+        os._exit(0)
+    os.close(readable)
+    lock.release()
+    assert not is_locked(path)
+    os.close(writable)
+    os.waitpid(child, 0)
+
+
 def test_a_lock_file_that_was_removed_is_made_again_and_held(path: Path) -> None:
     lock = StreamLock(path)
     lock.acquire("default")
@@ -261,3 +281,163 @@ def test_a_refused_lock_leaves_no_descriptor(path: Path, holder: Holder) -> None
     after = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
     assert before == after
     assert holder.process.poll() is None
+
+
+# -- a descriptor that the program closed --------------------------------------------------------------
+
+
+def test_a_closed_lock_is_taken_again_once(path: Path) -> None:
+    lock = StreamLock(path)
+    lock.acquire("default")
+    assert lock._fd is not None
+    os.close(lock._fd)
+    assert not is_locked(path)
+    assert lock.keep_place("default") == "reopened"
+    assert is_locked(path)
+    assert lock.keep_place("default") == "kept", "the new descriptor may have the old number"
+    lock.release()
+    assert not is_locked(path)
+
+
+def test_a_file_that_has_the_locks_number_is_neither_closed_nor_written(
+    path: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "checkpoint.pt"
+    lock, second = StreamLock(path), StreamLock(path)
+    lock.acquire("default")
+    assert lock._fd is not None
+    with other.open("wb") as file:
+        os.dup2(file.fileno(), lock._fd)
+        stolen = lock._fd
+        second.acquire("default")
+        assert lock.keep_place("default") == "taken"
+        lock.release()
+        assert os.fstat(stolen).st_ino == other.stat().st_ino
+        os.close(stolen)
+    assert other.read_bytes() == b""
+    second.release()
+
+
+def test_release_does_not_raise_for_a_descriptor_that_is_gone(path: Path) -> None:
+    lock = StreamLock(path)
+    lock.acquire("default")
+    assert lock._fd is not None
+    os.close(lock._fd)
+    lock.release()
+    lock.release()
+
+
+# -- what is no lock file ------------------------------------------------------------------------------
+
+NOTES = "notes of mine, and many lines of them\n" * 5
+
+
+def test_a_link_is_refused_with_its_name_and_what_it_leads_to_stays(
+    path: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text(NOTES)
+    path.symlink_to(notes)
+    with pytest.raises(OSError, match="it is a symbolic link") as refusal:
+        StreamLock(path).acquire("default")
+    assert refusal.value.filename == str(path)
+    assert notes.read_text() == NOTES
+
+
+@pytest.mark.parametrize("content", [NOTES, ""])
+def test_a_file_with_a_second_name_is_locked_and_not_written(
+    path: Path, tmp_path: Path, content: str
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text(content)
+    path.hardlink_to(notes)
+    lock = StreamLock(path)
+    lock.acquire("default")
+    assert is_locked(path)
+    with pytest.raises(StreamInUseError, match="written by another process"):
+        StreamLock(path).acquire("default")
+    lock.release()
+    assert notes.read_text() == content
+
+
+def test_a_file_with_other_content_is_locked_and_not_written(path: Path) -> None:
+    path.write_text(NOTES)
+    lock = StreamLock(path)
+    lock.acquire("default")
+    assert is_locked(path)
+    lock.release()
+    assert path.read_text() == NOTES
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 57, b'{"pid": 1, "host": "h", "since": 1.0}'])
+def test_what_a_lock_left_is_written_anew(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    lock = StreamLock(path)
+    lock.acquire("default")
+    assert json.loads(path.read_bytes())["pid"] == os.getpid()
+    lock.release()
+
+
+def test_a_pipe_or_a_folder_is_refused_with_its_name(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="it is no regular file") as refusal:
+        StreamLock(path).acquire("default")
+    assert refusal.value.filename == str(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(IsADirectoryError) as refusal:
+        StreamLock(path).acquire("default")
+    assert str(refusal.value.filename) == str(path)
+
+
+# -- beginning a stream --------------------------------------------------------------------------------
+
+
+def test_who_begins_a_stream_waits_for_another_who_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    is_inside, may_leave = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with beginning_in(tmp_path):
+            is_inside.set()
+            may_leave.wait(30)
+            order.append("first")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    is_inside.wait(30)
+    # The first leaves when the second waits, and not before.
+    monkeypatch.setattr(time, "sleep", lambda _seconds: may_leave.set())
+    with beginning_in(tmp_path):
+        order.append("second")
+    may_leave.set()
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_who_was_stopped_while_it_began_is_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_module, "_BEGINNING_SECONDS_MAX", 0.01)
+    with beginning_in(tmp_path), beginning_in(tmp_path):
+        pass
+
+
+@fork
+def test_a_child_forked_meanwhile_keeps_nobody_out(tmp_path: Path) -> None:
+    readable, writable = os.pipe()
+    with beginning_in(tmp_path):
+        child = os.fork()
+        if child == 0:
+            os.close(writable)
+            os.read(readable, 1)
+            os._exit(0)
+    os.close(readable)
+    began = time.monotonic()
+    with beginning_in(tmp_path):
+        pass
+    assert time.monotonic() - began < 0.9
+    os.close(writable)
+    os.waitpid(child, 0)

@@ -8,10 +8,12 @@ import pytest
 
 from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.store.files import StreamKey
-from expr_tracker.store.producers import Kind, producers_of
+from expr_tracker.store.producers import producers_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from expr_tracker.store.files import LineKind
 
 NAMES = ("", ".rank2", ".data", ".data.rank1", ".data.rank3")
 QUESTIONS: list[tuple[Any, Any]] = [
@@ -38,7 +40,7 @@ def make(directory: Path, kind: str) -> Path:
 def test_a_question_means_the_same_producers_of_metrics_and_of_spans(
     tmp_path: Path, stream: Any, rank: Any
 ) -> None:
-    kinds: list[Kind] = ["metrics", "spans"]
+    kinds: list[LineKind] = ["metrics", "spans"]
     answers = [
         producers_of(make(tmp_path / kind, kind), stream, rank, kinds=(kind,)) for kind in kinds
     ]
@@ -50,7 +52,7 @@ def test_a_question_means_the_same_producers_of_metrics_and_of_spans(
 
 
 @pytest.mark.parametrize("kind", ["metrics", "spans"])
-def test_what_is_missing_is_answered_with_what_there_is(tmp_path: Path, kind: Kind) -> None:
+def test_what_is_missing_is_answered_with_what_there_is(tmp_path: Path, kind: LineKind) -> None:
     run = make(tmp_path / "run-1", kind)
     asked: list[tuple[Any, Any, str]] = [
         ("dat", None, r"Did you mean stream='data'\? It has: default, default rank 2, data,"),
@@ -82,7 +84,7 @@ def test_a_file_that_is_set_aside_whole_is_found_by_its_parts(tmp_path: Path) ->
         parts = tmp_path / f"{kind}.data.jsonl.parts"
         parts.mkdir()
         (parts / "000001.jsonl").write_bytes(b"")
-    kinds: list[Kind] = ["metrics", "spans"]
+    kinds: list[LineKind] = ["metrics", "spans"]
     for kind in kinds:
         (found,) = producers_of(tmp_path, "*", kinds=(kind,))
         assert found.key == StreamKey("data")

@@ -286,10 +286,10 @@ def test_a_part_that_cannot_be_opened_leaves_no_descriptor(
     closed: list[int] = []
     real_open, real_close = os.open, os.close
 
-    def open_(name: Path, flags: int) -> int:
+    def open_(name: Path, flags: int, mode: int) -> int:
         if name.name == "000003.jsonl":
             raise PermissionError(13, "Permission denied")
-        opened.append(real_open(name, flags))
+        opened.append(real_open(name, flags, mode))
         return opened[-1]
 
     def close(fd: int) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from expr_tracker.cli import main
 from expr_tracker.history import read_history
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.markers import begin_marker, end_marker
@@ -224,36 +227,39 @@ def test_rows_that_the_file_never_takes_go_to_a_rescue_file(
     desk.put(1, 2)
     assert desk.writer.close({}) == 2
     (kept,) = rescue.iterdir()
-    assert [row["_step"] for row in whole_rows(kept)] == [1, 2]
+    first, *rows = whole_rows(kept)
+    said = {"file": str(desk.path), "attempt": 1, "size": desk.path.stat().st_size}
+    assert first == {"_rescued": said}
+    assert [row["_step"] for row in rows] == [1, 2]
     assert str(kept) in desk.said()
     assert desk.notices.counts("rescued") == {str(kept): 2}
     assert desk.notices.counts("dropped") == {}
     assert desk.steps() == [0]
 
 
-def test_rescued_rows_go_where_the_message_says_and_replace_no_newer_ones(
+def test_the_message_of_rescued_rows_is_the_command_that_puts_them_back(
     make: Callable[..., Desk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rescue = tmp_path / "rescue"
     rescue.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(rescue))
+    (tmp_path / "run.json").write_bytes(encode_line({"id": "1"}))
     desk = make()
     desk.put(0)
     desk.disk.room = 0
     desk.put(1, 2)
     desk.writer.close({})
-    (kept,) = rescue.iterdir()
-    said = desk.said()
-    assert "before the run is resumed" in said
-    assert 'in front of the "_attempt" line' in said
+    command = shlex.split(desk.said().rpartition(": ")[2])
+    assert command[:2] == ["et", "rescue"]
     marker = encode_line(begin_marker(2, from_step=1, time=0.0, pid=1))
     newer = encode_line({"_step": 1, "_time": 9.0, "t": "newer"})
-    lines = [desk.path.read_bytes(), kept.read_bytes(), marker, newer]
-    desk.path.write_bytes(b"".join(lines))
+    desk.path.write_bytes(desk.path.read_bytes() + marker + newer)
+    assert CliRunner().invoke(main, command[1:]).exit_code == 0
     assert [(row["_step"], row["t"]) for row in read_history(desk.path)] == [
         (0, "x"),
         (1, "newer"),
     ]
+    assert desk.steps() == [0, 1, 2, 1]
 
 
 def test_a_marker_in_the_rescue_file_is_not_counted_as_a_row(
@@ -267,7 +273,7 @@ def test_a_marker_in_the_rescue_file_is_not_counted_as_a_row(
     desk.writer.append_line(encode_line(marker), marker=marker)
     assert desk.writer.close({}) == 2
     (kept,) = tmp_path.glob("expr-tracker-*.jsonl")
-    assert len(kept.read_bytes().splitlines()) == 3
+    assert len(kept.read_bytes().splitlines()) == 1 + 3  # the first says where they belong
     assert sum(desk.notices.counts("rescued").values()) == 2
     assert "2 rows could not be written" in desk.said()
 

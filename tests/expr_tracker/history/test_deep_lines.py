@@ -1,0 +1,64 @@
+"""A line that is nested too deep is one that no reader reads, and every reader says so."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from expr_tracker.history import export, follow, read_history, verify
+from expr_tracker.store.lines import DEPTH_MAX, decode_line, may_be_too_deep
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def nested(step: int, depth: int, opening: str = "[", closing: str = "]") -> bytes:
+    """Return a line of containers in containers, its own object counted."""
+    inner = opening * (depth - 1) + "1" + closing * (depth - 1)
+    return f'{{"_step":{step},"x":{inner}}}\n'.encode()
+
+
+def written(path: Path, deep: bytes) -> Path:
+    path.write_bytes(nested(0, 2) + deep + nested(9, 3))
+    return path
+
+
+@pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("depth", [DEPTH_MAX, DEPTH_MAX + 1, 450, 900, 990])
+def test_a_line_that_is_read_can_be_written_again_in_every_form(
+    tmp_path: Path, depth: int, brackets: tuple[str, str]
+) -> None:
+    path = written(tmp_path / "metrics.jsonl", nested(5, depth, *brackets))
+    steps = [0, 5, 9] if depth <= DEPTH_MAX else [0, 9]
+    for output in ("dict", "arrow", "polars", "pandas"):
+        found: Any = read_history(path, -1, output_type=output)
+        if output == "dict":
+            assert [row["_step"] for row in found] == steps
+        elif output == "arrow":
+            assert found.column("_step").to_pylist() == steps
+        else:
+            assert list(found["_step"]) == steps
+    for ending in ("jsonl", "csv", "parquet", "arrow"):
+        assert export(path, tmp_path / f"out.{ending}").rows == len(steps)
+    lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
+    assert [json.loads(line)["_step"] for line in lines] == steps
+    assert [row["_step"] for row in follow(path).poll()] == steps
+    (stream,) = verify(path).streams
+    assert stream.unreadable_lines == ([] if depth <= DEPTH_MAX else [2])
+    assert stream.rows == len(steps)
+
+
+def test_the_warning_names_the_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    export(written(tmp_path / "metrics.jsonl", nested(5, 900)), tmp_path / "out.csv")
+    assert "1 damaged line was skipped, the first is line 2" in caplog.text
+
+
+def test_brackets_within_texts_and_side_by_side_are_no_depth() -> None:
+    text = '{"_step":1,"x":"' + "[" * 900 + '"}'
+    wide = '{"_step":1,"x":[' + ",".join(["[1]"] * 900) + "]}"
+    for line in (text.encode(), wide.encode()):
+        assert decode_line(line) is not None
+        assert may_be_too_deep(line + b"\n"), "it is looked at"
+    assert not may_be_too_deep(b'{"_step":1,"x":[{}]}\n' * 5000)
