@@ -14,6 +14,7 @@ import multiprocessing
 import queue
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +77,14 @@ def train(batches: Any, worker: Any, arguments: argparse.Namespace) -> None:
 
     _, held_out, _, truth = load()
     flat = held_out.reshape(len(held_out), -1)
+    warnings.filterwarnings("error", "Training interrupted by user")
     model = MLPClassifier(hidden_layer_sizes=(48,), learning_rate_init=1e-2, random_state=0)
     for step in range(arguments.steps):
         with et.span("step"):
             with et.span("wait_for_batch"):
                 images, labels = next_batch(batches, worker)
             with et.span("fit"):
-                model.partial_fit(images, labels, classes=CLASSES)
+                fit(model, images, labels)
         if (step + 1) % arguments.eval_every == 0 or step + 1 == arguments.steps:
             with et.span("evaluate"):
                 odds = model.predict_proba(flat)
@@ -92,6 +94,14 @@ def train(batches: Any, worker: Any, arguments: argparse.Namespace) -> None:
             show_progress(step + 1, arguments.steps, right.mean())
         et.log({"train/loss": model.loss_}, step=step, commit=True)
     log_mistakes(model.predict_proba(flat), held_out, truth, step=arguments.steps - 1)
+
+
+def fit(model: Any, images: Any, labels: Any) -> None:
+    """Fit one batch; of Ctrl-C scikit-learn makes a warning, and would train on."""
+    try:
+        model.partial_fit(images, labels, classes=CLASSES)
+    except UserWarning as warning:
+        raise KeyboardInterrupt from warning
 
 
 def next_batch(batches: Any, worker: Any) -> Any:

@@ -176,6 +176,7 @@ def test_space_that_never_comes_back_leaves_a_rescue_file_and_the_command_that_p
     if how == "tmpfs":
         refused = et(command)
         assert refused.returncode == 1
+        assert f"{directory / 'metrics.jsonl'}: No space left on device: " in refused.stderr
         assert "bytes are needed beside it" in refused.stderr
         assert strict_lines(directory / "metrics.jsonl") == in_file
     (folder / "ballast").unlink(missing_ok=True)
@@ -213,30 +214,89 @@ def et(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def test_a_disk_that_is_full_at_init_is_an_error_at_the_call(
-    small_disk: tuple[str, Path], start: Start
+#: Begins on a full disk, and ends on it or waits for room.
+FULL_FROM_THE_FIRST = """
+    import sys
+    import expr_tracker as et
+    run = et.init("p", "r", dir=sys.argv[1], capture=False, config={"lr": 1})
+    for step in range(3):
+        et.log({"i": step})
+    print("id", run.id, flush=True)
+    if sys.argv[2] == "comes back":
+        input()
+    et.finish()
+"""
+
+
+@pytest.mark.parametrize("end", ["comes back", "never"])
+@pytest.mark.parametrize("has_run", [False, True], ids=["new", "resumed"])
+def test_a_disk_that_is_full_at_init_costs_one_warning_and_no_row(
+    small_disk: tuple[str, Path], start: Start, tmp_path: Path, *, has_run: bool, end: str
 ) -> None:
     how, folder = small_disk
     if how == "limit":
         pytest.skip("the limit is on a file's size, not on the disk")
+    rescue = tmp_path / "rescue"
+    rescue.mkdir()
+    directory = folder / "p" / "r"
+    if has_run:
+        assert start(RESUMING, folder).end() == 0
     with (folder / "more").open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while file.write(bytes(4096)):
             pass
-    script = """
-        import sys
-        import expr_tracker as et
-        try:
-            et.init("p", "r", dir=sys.argv[1], capture=False)
-        except OSError as error:
-            print("refused", error.errno, flush=True)
-        assert et.get_run() is None
-        et.init("p", "r", dir=sys.argv[2], capture=False)  # the failed one left nothing behind
-        et.log({"a": 1})
-        et.finish()
-    """
-    program = start(script, folder, folder.parent)
-    assert program.line("refused") == "28"
+    program = start(FULL_FROM_THE_FIRST, folder, end, environment={"TMPDIR": str(rescue)})
+    identity = program.line("id")
+    if has_run:
+        assert json.loads((directory / "run.json").read_bytes())["id"] == identity
+    else:
+        assert not (directory / "run.json").exists()
+    if end == "comes back":
+        (folder / "ballast").unlink()
+        program.say()
     assert program.end() == 0, program.errors
+    assert "Traceback" not in program.errors
+    assert program.errors.count("What is said about the run") == 1
+    (folder / "ballast").unlink(missing_ok=True)
+    for saved in rescue.glob("*metrics*"):
+        assert et(f"et rescue {saved} {directory}").returncode == 0
+    if end == "comes back":
+        assert json.loads((directory / "run.json").read_bytes())["id"] == identity
+        assert json.loads((directory / "config.json").read_bytes()) == {"lr": 1}
+    assert [row["i"] for row in read_history(directory, -1)] == [-1] * has_run + [0, 1, 2]
+    assert start(RESUMING, folder).end() == 0
+    assert et(f"et verify {directory}").returncode == 0
+
+
+def test_two_runs_of_a_disk_that_is_full_from_the_first_row_are_put_back_one_after_the_other(
+    small_disk: tuple[str, Path], start: Start, tmp_path: Path
+) -> None:
+    how, folder = small_disk
+    if how == "limit":
+        pytest.skip("the limit is on a file's size, not on the disk")
+    directory = folder / "p" / "r"
+    saved = []
+    for name in ("first", "second"):
+        rescue = tmp_path / name
+        rescue.mkdir()
+        with (folder / "more").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while name == "first" and file.write(bytes(4096)):
+                pass
+        program = start(
+            FILLING, "tmpfs", folder, 6_000, "never", environment={"TMPDIR": str(rescue)}
+        )
+        program.line("finished")
+        assert program.end() == 0, program.errors
+        (folder / "more").unlink()
+        saved += list(rescue.glob("*metrics*"))
+    assert len(saved) == 2
+    (folder / "ballast").unlink()
+    for each in saved:
+        done = et(f"et rescue {each} {directory}")
+        assert done.returncode == 0, done.stderr
+    assert [each.status for each in list_attempts(directory)] == ["succeeded"] * 2
+    report = et(f"et verify {directory}")
+    assert report.returncode == 0, report.stdout
+    assert "12000 rows" in report.stdout
 
 
 #: The very descriptor of the file stops taking writes, as the program gave its number to a reader.

@@ -13,19 +13,19 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.errors import RescueError
+from expr_tracker.errors import RescueError, TrackerError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import Notices, counted, logger
-from expr_tracker.rescue.placing import Placement, place
+from expr_tracker.rescue.placing import Placement, place, with_numbers
 from expr_tracker.rescue.target import Target, target_of
 from expr_tracker.store.checkpoints import changed_lines
-from expr_tracker.store.documents import read_document, replacing
+from expr_tracker.store.documents import NO_ROOM, read_document, replacing
 from expr_tracker.store.files import parts_of, sidecar_of
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.lock import StreamLock, refuse_if_locked
-from expr_tracker.store.markers import is_marker, renumbered
+from expr_tracker.store.markers import is_marker
 from expr_tracker.store.paths import path_given
 from expr_tracker.store.place import open_for_append, prepare
 from expr_tracker.store.reader import LineFile, part_paths
@@ -33,7 +33,7 @@ from expr_tracker.store.rescue_file import read_rescue_file
 from expr_tracker.store.sidecar import read_sidecar, save_index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from expr_tracker.row import Row
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["RescueReport", "put_back"]
 
 _ADVICE: Final = "Rescued rows are put back once it has ended: repeat the command then."
+_NEEDED: Final = "are needed beside it"
 _PIECE_BYTES: Final = 1 << 20
-#: The system's answers to a write that has no room: on the disk, or for the user.
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True)
@@ -97,14 +96,22 @@ def put_back(
         RunNotFoundError: there is no such run.
         OSError: a file cannot be read or written; nothing was put back.
     """
-    rescued = read_rescue_file(path_given(file, "file", RescueError, expected="a rescue file"))
+    path = path_given(file, "file", RescueError, expected="a rescue file")
+    with _explained(path):
+        rescued = read_rescue_file(path)
     target = target_of(rescued, run, stream=stream, rank=rank)
     label = target.files.key.label
-    if dry_run:
-        refuse_if_locked(target.files.lock, label, _ADVICE)
-        return _report(rescued, target, _placement(rescued, target.path))
+    with _explained(target.path, _size(target.path) + sum(map(len, rescued.lines))):
+        if dry_run:
+            refuse_if_locked(target.files.lock, label, _ADVICE)
+            return _report(rescued, target, _placement(rescued, target.path))
+        return _report(rescued, target, _put(rescued, target))
+
+
+def _put(rescued: RescueFile, target: Target) -> Placement:
+    """Put the lines where they belong, with the stream's lock; return where that was."""
     lock = StreamLock(target.files.lock)
-    lock.acquire(label, _ADVICE)
+    lock.acquire(target.files.key.label, _ADVICE)
     try:
         if not lock.is_supported:
             logger.warning(
@@ -119,7 +126,31 @@ def put_back(
             _Rewriting(target, placement, index).carry_out()
     finally:
         lock.release()
-    return _report(rescued, target, placement)
+    return placement
+
+
+@contextlib.contextmanager
+def _explained(path: Path, size: int = 0) -> Iterator[None]:
+    """Make an error of the system name a file, and what is needed where there is no room.
+
+    Args:
+        path: the file that is made anew, or is read.
+        size: of what is written.
+    """
+    try:
+        yield
+    except TrackerError:
+        raise
+    except OSError as error:
+        text = error.strerror or str(error)
+        if is_from_signal(error) or _NEEDED in text:
+            raise
+        if error.errno in NO_ROOM:
+            text += f": {counted(size, 'byte')} {_NEEDED}"
+            raise OSError(error.errno, text, str(path.resolve())) from error
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, text, str(path)) from error
 
 
 def _placement(rescued: RescueFile, path: Path) -> Placement:
@@ -181,7 +212,6 @@ class _Segment:
     size: int
     number: int | None
     """The number of the part; ``None`` for the live file."""
-    is_last: bool
 
 
 class _Rewriting:
@@ -198,58 +228,54 @@ class _Rewriting:
         self._placement = placement
         self._index = index
         self._is_indexed = target.kind != "console"
-        self._segment = _segment_at(self._path, placement.position)
+        self._segment, behind = _segments_at(self._path, placement.position)
+        self._renumbered = [each for each in behind if _rises_in(each.path, placement.numbers)]
 
     def carry_out(self) -> None:
         """Make the file anew and put it in its place.
 
+        The parts behind it in which numbers of attempts rise come first, the last one before all: when
+        this is killed in between, the rows are the old ones and numbers still rise from line to line,
+        with a gap that the next call fills.
+
         Raises:
-            RescueError: numbers of attempts would have to rise in a file beside this one.
-            OSError: it cannot be written; the old file stays.
+            OSError: it cannot be written; the old rows stay.
         """
-        segment, shift = self._segment, self._placement.shift
-        if shift and not segment.is_last:
-            raise RescueError(
-                f"The rescued rows and {self._path} both have an attempt "
-                f"{self._index.attempts[-1].number}, and that of the run goes on in other parts of "
-                "the file. Insert the rows by hand."
-            )
-        content = segment.path.resolve()  # a link stays one
+        more = sum(map(len, self._placement.lines))
         if self._is_indexed:
-            self._withdraw_sidecar()
-        try:
-            with replacing(content) as beside:
-                self._write(content, beside)
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            more = sum(map(len, self._placement.lines))
-            text = f"{error.strerror}: {counted(segment.size + more, 'byte')} are needed beside it"
-            raise OSError(error.errno, text, str(content)) from error
-        _sync(content.parent)
+            with _explained(self._segment.path, self._segment.size + more):
+                self._withdraw_sidecar()
+        for segment in reversed(self._renumbered):
+            self._replace(segment, 0, [])
+        placement = self._placement
+        inserted = list(placement.lines)
+        if placement.heading is not None:
+            inserted.insert(0, encode_line(placement.heading))
+        if placement.opening is not None:
+            inserted.append(encode_line(placement.opening))
+        self._replace(self._segment, placement.position - self._segment.start, inserted)
         if self._is_indexed:
             self._write_sidecar()
 
-    def _write(self, content: Path, beside: Path) -> None:
-        """Write the new file, and make sure that the disk has it."""
-        placement, segment = self._placement, self._segment
-        cut = placement.position - segment.start
-        with beside.open("xb") as new:
+    def _replace(self, segment: _Segment, cut: int, inserted: list[bytes]) -> None:
+        """Make one file anew: with lines put in at ``cut``, and with new numbers behind that."""
+        content = segment.path.resolve()  # a link stays one
+        size = segment.size + sum(map(len, inserted))
+        with _explained(content, size), replacing(content) as beside, beside.open("xb") as new:
             with contextlib.ExitStack() as opened:
                 old = opened.enter_context(content.open("rb")) if content.exists() else None
                 if old is not None:
                     os.fchmod(new.fileno(), os.fstat(old.fileno()).st_mode & 0o7777)
                     new.writelines(_pieces(old.fileno(), 0, cut))
-                new.writelines(placement.lines)
-                if placement.opening is not None:
-                    new.write(encode_line(placement.opening))
-                if old is not None and placement.shift:
+                new.writelines(inserted)
+                if old is not None and self._placement.numbers:
                     old.seek(cut)
-                    new.writelines(_renumbered(line, placement.shift) for line in old)
+                    new.writelines(with_numbers(each, self._placement.numbers) for each in old)
                 elif old is not None:
                     new.writelines(_pieces(old.fileno(), cut, segment.size))
             new.flush()
-            os.fsync(new.fileno())
+            os.fsync(new.fileno())  # the disk has it before it takes its place
+        _sync(content.parent)
 
     def _withdraw_sidecar(self) -> None:
         """Let the sidecar cover nothing; what it knows of parts and of damage stays.
@@ -280,8 +306,9 @@ class _Rewriting:
         said = read_document(sidecar_of(self._path)) or {}
         index = prepare(self._path, Notices())
         index.live_size = _size(self._path)
+        made_anew = {each.number: each.path for each in [self._segment, *self._renumbered]}
         index.parts = [
-            self._enlarged(part) if part.number == self._segment.number else part
+            self._enlarged(part, made_anew[part.number]) if part.number in made_anew else part
             for part in index.parts
         ]
         try:
@@ -292,11 +319,11 @@ class _Rewriting:
                 raise
             logger.warning("%s could not be written: %s.", sidecar_of(self._path), error)
 
-    def _enlarged(self, part: Part) -> Part:
-        """Return what is known of a part that rescued rows were put into."""
-        size = _size(self._segment.path)
+    def _enlarged(self, part: Part, path: Path) -> Part:
+        """Return what is known of a part that was made anew."""
+        size = _size(path)
         fresh = StreamIndex()
-        with LineFile(self._segment.path) as file:
+        with LineFile(path) as file:
             fresh.scan(file)
         blocks = [block for block in fresh.blocks() if block.low <= block.high]
         return replace(
@@ -310,17 +337,27 @@ class _Rewriting:
         )
 
 
-def _segment_at(path: Path, position: int) -> _Segment:
-    """Return the last file that begins at ``position`` or before: parts stay as they are if they can."""
+def _segments_at(path: Path, position: int) -> tuple[_Segment, list[_Segment]]:
+    """Return the last file that begins at ``position`` or before, and all behind it.
+
+    The last, for parts stay as they are if they can.
+    """
     before, _ = part_paths(path)
-    found, start = None, 0
-    for segment in [*before, path]:
-        if found is None or start <= position:
-            number = int(segment.stem) if segment is not path else None
-            found = _Segment(segment, start, _size(segment), number, segment is path)
-        start += _size(segment)
-    assert found is not None
-    return found
+    segments, start = [], 0
+    for each in [*before, path]:
+        number = int(each.stem) if each is not path else None
+        segments.append(_Segment(each, start, _size(each), number))
+        start += segments[-1].size
+    at = max((i for i, each in enumerate(segments) if each.start <= position), default=0)
+    return segments[at], segments[at + 1 :]
+
+
+def _rises_in(path: Path, numbers: Mapping[int, int]) -> bool:
+    """Say whether a file has markers of attempts that are among ``numbers``."""
+    if not numbers or not _size(path):
+        return False
+    with path.open("rb") as file:
+        return any(with_numbers(line, numbers) != line for line in file)
 
 
 def _size(path: Path) -> int:
@@ -337,13 +374,6 @@ def _pieces(fd: int, start: int, stop: int) -> Iterator[bytes]:
             raise OSError(errno.EIO, "it became shorter while it was read")
         start += len(piece)
         yield piece
-
-
-def _renumbered(line: bytes, shift: int) -> bytes:
-    if b'"_attempt' not in line:
-        return line
-    row = decode_line(line)
-    return encode_line(renumbered(row, shift)) if row is not None and is_marker(row) else line
 
 
 def _run_in(sidecar: Row) -> Row:

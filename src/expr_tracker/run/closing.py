@@ -202,6 +202,7 @@ class Closing:
         return (
             lambda: stream.writer.close(stream.run_row, deadline.half().seconds_left),
             lambda: parts.spans.close(deadline.seconds_left),
+            self._upkeep.write_waiting,
             parts.save_summary,
             lambda: clear_journal(stream.files.journal),
         )

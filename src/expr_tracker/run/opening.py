@@ -25,7 +25,7 @@ from expr_tracker.row import RowEncoder
 from expr_tracker.run.life import Life
 from expr_tracker.run.place import Place, check_case
 from expr_tracker.run.stream import OpenStream, drop_namesake, warn_of_value
-from expr_tracker.store.documents import damaged_of, mend, write_once
+from expr_tracker.store.documents import NO_ROOM, damaged_of, mend, write_once
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.journal import clear_journal, read_journal
 from expr_tracker.store.lines import encode_line
@@ -77,10 +77,16 @@ def open_stream(
     check_stream(options.stream)
     rank = rank_from_environment(notices.say)
     key = StreamKey(options.stream, rank if options.rank_aware else 0)
-    place.directory.mkdir(parents=True, exist_ok=True)
-    files, stream_lock = _take_lock(place, key, notices)
     try:
-        identity = _identity(files, place, notices)
+        place.directory.mkdir(parents=True, exist_ok=True)
+        files, stream_lock = _take_lock(place, key, notices)
+    except OSError as error:
+        if is_from_signal(error) or error.errno not in NO_ROOM:
+            raise
+        text = f"{error.strerror}: a run needs a folder and a few files. Free some room, or pass dir=..."
+        raise OSError(error.errno, text, error.filename or str(place.directory)) from error
+    try:
+        identity, has_room = _identity(files, place, notices)
         is_older = _is_older(files.summary, files.metrics)
         lock = threading.RLock()
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
@@ -101,6 +107,7 @@ def open_stream(
             files=files,
             options=options,
             identity=identity,
+            is_identity_written=has_room,
             run_row={"project": place.project, "name": place.name, "started_at": started_at},
             notices=notices,
             clock=clock,
@@ -159,8 +166,10 @@ def open_beside(stream: OpenStream, name: str) -> OpenStream:
     return second
 
 
-def _identity(files: RunFiles, place: Place, notices: Notices) -> Row:
-    """Return what ``run.json`` holds; the first process of a run writes it.
+def _identity(files: RunFiles, place: Place, notices: Notices) -> tuple[Row, bool]:
+    """Return what ``run.json`` holds, which the first process of a run writes, and whether it is there.
+
+    On a full disk it is not: the run goes on in memory, and `Upkeep` writes it later.
 
     One that holds nothing that can be read (a power cut leaves it empty) is replaced: the run would
     be another one to every process that opens it.
@@ -171,16 +180,22 @@ def _identity(files: RunFiles, place: Place, notices: Notices) -> Row:
         "project": place.project,
         "name": place.name,
     }
-    identity = write_once(files.identity, born)
-    if identity is None:
-        identity = mend(files.identity, born)
+    try:
+        identity = write_once(files.identity, born)
+        is_damaged = identity is None
+        identity = mend(files.identity, born) if identity is None else identity
+    except OSError as error:
+        if is_from_signal(error) or error.errno not in NO_ROOM:
+            raise
+        return born, False
+    if is_damaged:
         notices.count("degraded", "damaged run.json files", subject="other")
         notices.say(
             f"{files.identity} was no JSON object: the run has a new id, {identity.get('id')}, and "
             "what follows runs by their ids takes it for another one. What stood there, if anything, "
             f"is in {damaged_of(files.identity).name}."
         )
-    return identity
+    return identity, True
 
 
 def _was_killed(writer: LineWriter) -> bool:

@@ -111,7 +111,7 @@ class Run:
                 handle(str(row))
 
             stream.recorder.add_sink(print_handle)
-        parts.documents.write()
+        self._upkeep.write_documents()
         if not self._keeper.start():
             parts.go_without_thread()
         parts.companions.start()

@@ -44,6 +44,8 @@ class OpenStream:
     """Every tunable, as checked at the beginning."""
     identity: Row
     """What ``run.json`` holds."""
+    is_identity_written: bool
+    """Whether it held that when the stream was opened: a full disk takes it later, from `Upkeep`."""
     run_row: Row
     """Project, name and start, for the sidecars."""
     notices: Notices

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.store.documents import mend, write_once
+from expr_tracker.interruption import is_from_signal
+from expr_tracker.store.documents import NO_ROOM, mend, write_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ class Upkeep:
         self._clock = parts.stream.clock
         self._sidecar_at = 0.0
         self._sidecar_size = -1
+        self._waits_for_room = False
 
     @property
     def tasks(self) -> tuple[Callable[[], object], ...]:
@@ -42,6 +44,53 @@ class Upkeep:
             self._parts.save_unsaved_summary,
             self.keep_places,
         )
+
+    def write_documents(self) -> None:
+        """Write what the run begins with; on a full disk it waits for room, and training goes on.
+
+        Raises:
+            OSError: the run directory cannot be written, for another reason.
+        """
+        try:
+            if not self._stream.is_identity_written:
+                self._write_identity()
+            self._parts.documents.write()
+        except OSError as error:
+            if is_from_signal(error) or error.errno not in NO_ROOM:
+                raise
+            self._waits_for_room = True
+            files, notices = self._stream.files, self._stream.notices
+            notices.count("degraded", "documents that waited for room", subject="other")
+            notices.say(
+                f"{error.filename or files.directory} cannot be written: {error.strerror}. What is "
+                "said about the run, and rows that find no room, are kept in memory and written as soon "
+                "as there is some; training goes on."
+            )
+
+    def write_waiting(self) -> None:
+        """Write what found no room before, if there is some now.
+
+        Raises:
+            OSError: the run directory cannot be written, for another reason.
+        """
+        if not self._waits_for_room:
+            return
+        try:
+            self._write_identity()
+            self._parts.documents.write()
+        except OSError as error:
+            if is_from_signal(error) or error.errno not in NO_ROOM:
+                raise
+            return
+        self._waits_for_room = False
+
+    def _write_identity(self) -> None:
+        stream = self._stream
+        found = write_once(stream.files.identity, stream.identity)
+        if found is None:
+            found = mend(stream.files.identity, stream.identity)
+        # Another process of the run may have been the first to find room.
+        stream.identity.update(found)
 
     def _flush_if_due(self) -> None:
         for writer in self._parts.writers():
@@ -67,12 +116,12 @@ class Upkeep:
         parts.companions.keep_places()
         if stream.life.is_closed or stream.writer.failure is not None:
             return
+        self.write_waiting()
         label = stream.files.key.label
         state = stream.stream_lock.keep_place(label)
         if state == "remade":
             # Whoever removed the lock removed the directory: what is written once goes with it.
-            if write_once(stream.files.identity, stream.identity) is None:
-                mend(stream.files.identity, stream.identity)
+            self._write_identity()
             parts.documents.write()
         elif state == "reopened":
             stream.notices.count("degraded", "locks that were closed")

@@ -7,11 +7,12 @@ renamed over it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "NO_ROOM",
     "beside",
     "damaged_of",
     "mend",
@@ -32,6 +34,8 @@ __all__ = [
     "write_once",
 ]
 
+#: The system's answers to a write that has no room: on the disk, or for the user.
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: How long a file that another process has just made may take to be filled, where it could not be
 #: linked into its place whole.
 _WRITING_SECONDS_MAX: Final = 1.0
@@ -61,11 +65,17 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _named(path: Path, temporary: Path) -> Iterator[None]:
-    """Make an error of the system name the file that was asked for, not the one beside it."""
+    """Make an error of the system name the file that was asked for, not the one beside it or none.
+
+    Without a name, only a lack of room is the file's for sure: all else may be that of one it is made of.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename not in {temporary, str(temporary)}:
+        is_nameless = error.filename is None and error.errno in NO_ROOM
+        if error.filename not in {temporary, str(temporary)} and not is_nameless:
+            raise
+        if is_from_signal(error):
             raise
         # A new one: of two names the second cannot be taken back, "'/a/b' -> None".
         raise OSError(error.errno, error.strerror, str(path)) from error
@@ -95,6 +105,9 @@ def write_once(path: Path, document: Row) -> Row | None:
     Raises:
         OSError: neither written nor readable.
     """
+    # On a full disk, what is there is no reason to fail. What is damaged may be half written, below.
+    if (found := read_document(path)) is not None:
+        return found
     temporary = beside(path)
     content = _content(document, None)
     seconds = 0.0
@@ -111,13 +124,25 @@ def write_once(path: Path, document: Row) -> Row | None:
             # File systems without hard links: O_EXCL still lets one process win.
             try:
                 with path.open("xb") as file:
-                    file.write(temporary.read_bytes())
+                    _fill_or_remove(file, path, content)
             except FileExistsError:
                 seconds = _WRITING_SECONDS_MAX
     finally:
         with suppress_own(OSError):
             temporary.unlink()
     return _when_written(path, document, seconds)
+
+
+def _fill_or_remove(file: BinaryIO, path: Path, content: bytes) -> None:
+    """Write what a file that was just made holds; a part of it would pass for damage."""
+    try:
+        with _named(path, path):
+            file.write(content)
+            file.flush()
+    except OSError:
+        with suppress_own(OSError):
+            path.unlink()
+        raise
 
 
 def _when_written(path: Path, document: Row, seconds: float) -> Row | None:

@@ -76,11 +76,9 @@ class StreamLock:
             os.close(fd)
             raise
         self._fd, self._identity = fd, identity
-        own = {"pid": os.getpid(), "host": _host(), "since": time.time()}
-        holder = {**own, "before": holders_in(_holder(fd))[:HOLDERS_KEPT]}
-        if self.is_supported and _is_ours_to_write(fd):
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, json.dumps(holder).encode(), 0)
+        if self.is_supported:
+            with suppress_own(OSError):  # the lock holds all the same
+                _note_holder(fd)
 
     def _open(self) -> int:
         try:
@@ -257,6 +255,22 @@ def _holder(fd: int) -> dict[str, Any]:
             raise
         return {}
     return holder if isinstance(holder, dict) else {}
+
+
+def _note_holder(fd: int) -> None:
+    """Write who holds the lock; where that does not fit, nobody is named.
+
+    What stands there is overwritten first: its room may be all that a full disk has.
+    """
+    if not _is_ours_to_write(fd):
+        return
+    own = {"pid": os.getpid(), "host": _host(), "since": time.time()}
+    holder = json.dumps({**own, "before": holders_in(_holder(fd))[:HOLDERS_KEPT]}).encode()
+    written = 0
+    try:
+        written = os.pwrite(fd, holder, 0)
+    finally:
+        os.ftruncate(fd, written if written == len(holder) else 0)
 
 
 def _is_ours_to_write(fd: int) -> bool:

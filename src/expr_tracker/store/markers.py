@@ -18,6 +18,7 @@ __all__ = [
     "begin_marker",
     "end_marker",
     "is_marker",
+    "number_of",
     "read_marker",
     "renumbered",
 ]
@@ -67,10 +68,19 @@ def end_marker(number: int, status: str, *, time: float) -> Row:
     return {"_attempt_end": number, "_status": status, "_time": time}
 
 
-def renumbered(marker: Row, shift: int) -> Row:
-    """Return a marker whose attempt has a number that is higher by ``shift``."""
-    member = "_attempt" if isinstance(marker.get("_attempt"), int) else "_attempt_end"
-    return {**marker, member: marker[member] + shift}
+def number_of(marker: Row) -> int:
+    """Return the number of the attempt that a marker is of."""
+    number: int = marker[_number_member(marker)]
+    return number
+
+
+def renumbered(marker: Row, number: int) -> Row:
+    """Return a marker that says the same of attempt ``number``."""
+    return {**marker, _number_member(marker): number}
+
+
+def _number_member(marker: Row) -> str:
+    return "_attempt" if isinstance(marker.get("_attempt"), int) else "_attempt_end"
 
 
 def is_marker(row: Row) -> bool:

@@ -3,11 +3,13 @@ r"""The rescue file: the lines that a file never took, kept in the temporary fol
 Its name and its first line say where the lines belong::
 
     expr-tracker-metrics.data.rank1-k3x9q2ab.jsonl
-    {"_rescued": {"file": PATH, "attempt": N, "size": BYTES}}
+    {"_rescued": {"file": PATH, "size": BYTES, "attempt": N, "began": SECONDS, "pid": PID}}
 
-``file`` is the line file that did not take them, ``attempt`` the one that the first of them
-continues, ``size`` what the file held by then. Behind that stand the lines as they would have been
-written. Older versions wrote no such first line: the name tells, or the lines do.
+``file`` is the line file that did not take them, ``size`` what it held by then, ``attempt`` the one that
+the first of them continues. That number rises where another rescue file is put back in front of it;
+``began`` and ``pid`` stay, the time and the process of its marker. Both are null for a first attempt,
+which has no marker. Behind that stand the lines as they would have been written. Older versions wrote no
+``began`` and ``pid``, or no such first line: the name tells, or the lines do.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from expr_tracker.store.regular import read_regular
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
+    from expr_tracker.store.index import Attempt
 
 __all__ = [
     "RescueFile",
@@ -46,14 +49,14 @@ _NAME: Final = re.compile(rf"{_PREFIX}(?P<stem>.+)-[^-]+\.jsonl")
 
 
 def write_rescue_file(
-    path: Path, lines: list[bytes], *, attempt: int | None, size: int
+    path: Path, lines: list[bytes], *, attempt: Attempt | None, size: int
 ) -> tuple[str, int, OSError | None]:
     """Write lines that ``path`` does not take into the temporary folder.
 
     Args:
         path: the file they belong to.
         lines: the lines, their ends included.
-        attempt: the attempt that the first of them continues; ``None`` where nobody knows.
+        attempt: the attempt that the first of them continues; ``None`` for lines that are of none.
         size: what ``path`` holds, in bytes over all its parts.
 
     Returns:
@@ -62,7 +65,10 @@ def write_rescue_file(
     Raises:
         OSError: the temporary folder does not take any of them either.
     """
-    first = {"_rescued": {"file": str(path.absolute()), "attempt": attempt, "size": size}}
+    said: Row = {"file": str(path.absolute()), "size": size, "attempt": None}
+    if attempt is not None:
+        said |= {"attempt": attempt.number, "began": attempt.time, "pid": attempt.pid}
+    first = {"_rescued": said}
     fd, name = tempfile.mkstemp(prefix=f"{_PREFIX}{path.stem}-", suffix=".jsonl")
     try:
         count, failure = _write_lines(fd, [encode_exact_line(first), *lines])
@@ -114,6 +120,12 @@ class RescueFile:
     """The file that its lines were written for, where the first line says so."""
     attempt: int | None = None
     """The attempt that its first line continues, where that is said."""
+    says_beginning: bool = False
+    """Whether the first line says how that attempt began; older versions did not."""
+    began: float | None = None
+    """The time of that attempt's marker; ``None`` where it is a first one, without a marker."""
+    pid: int | None = None
+    """The process of that marker."""
     size: int | None = None
     """How much that file held by then, where that is said."""
     kind: LineKind | None = None
@@ -172,6 +184,10 @@ def _take_first_line(rescued: RescueFile, said: Row) -> None:
         rescued.origin = Path(file)
         rescued.kind, rescued.key = _named(rescued.origin.name)
     rescued.attempt, rescued.size = _count(said.get("attempt")), _count(said.get("size"))
+    began = said.get("began")
+    if "began" in said and (began is None or isinstance(began, (int, float))):
+        rescued.says_beginning = True
+        rescued.began, rescued.pid = began, _count(said.get("pid"))
 
 
 def _count(value: Any) -> int | None:

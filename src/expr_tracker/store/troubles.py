@@ -77,7 +77,7 @@ class Troubles:
         rows = self._rows_among(lines)
         what = counted(rows, "row") if rows else f"{counted(len(lines), 'line')} without metrics"
         what += f" could not be written to {self._path} ({reason})"
-        attempt = index.attempts[-1].number if self._subject == "rows" else None
+        attempt = index.attempts[-1] if self._subject == "rows" else None
         try:
             name, taken, failure = write_rescue_file(
                 self._path, lines, attempt=attempt, size=index.size

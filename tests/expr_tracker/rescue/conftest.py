@@ -11,6 +11,7 @@ import pytest
 from expr_tracker.notices import Notices
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.files import RunFiles, StreamKey, parts_of
+from expr_tracker.store.index import Attempt
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.place import prepare
@@ -77,8 +78,11 @@ class CutRun:
         with LineFile(self.path) as file:
             save_index(index, file, {"project": "p"})
 
-    def rescue(self, lines: list[bytes], *, attempt: int = 1, size: int = 1) -> Path:
-        """Write a rescue file as the writer does."""
+    def rescue(
+        self, lines: list[bytes], *, number: int = 1, began: float | None = None, size: int = 1
+    ) -> Path:
+        """Write a rescue file as the writer does; where it ``began`` is in a marker of `begin`."""
+        attempt = Attempt(number, time=began, pid=None if began is None else 7)
         name, _, _ = write_rescue_file(self.path, lines, attempt=attempt, size=size)
         return Path(name)
 

@@ -8,11 +8,13 @@ import shutil
 import signal
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import expr_tracker as et
@@ -23,7 +25,7 @@ from expr_tracker.store.files import RunFiles, StreamKey, parts_of, sidecar_of
 from expr_tracker.store.journal import write_journal
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
-from expr_tracker.store.markers import begin_marker, end_marker
+from expr_tracker.store.markers import begin_marker, end_marker, is_marker, renumbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,6 +176,83 @@ def test_the_file_becomes_what_it_had_been_on_a_disk_with_room(
         assert verify(run.directory).problems == []
 
 
+@dataclass
+class Session:
+    """One go at a run: what the disk took of it, and where the rest is."""
+
+    lines: list[bytes]
+    has_marker: bool
+    saved: Path | None = None
+
+
+def sessions_of(
+    run: CutRun, sizes: list[tuple[int, int]], *, part_lines: int | None
+) -> list[Session]:
+    """Write a run of several sessions; of each the disk takes some lines, and the rest is rescued.
+
+    Args:
+        run: the run.
+        sizes: of each session the number of its rows, and how many of its lines the disk takes.
+        part_lines: the lines of a part, at the end.
+    """
+    written: list[bytes] = []
+    sessions: list[Session] = []
+    number, began = 1, None
+    for rows, kept in sizes:
+        size = len(b"".join(written))
+        mine, mine_began = (number + 1, run.now + 1.0) if written else (1, None)
+        session = Session([run.begin(mine)] if written else [], has_marker=bool(written))
+        session.lines += [*run.rows(*range(rows)), run.end(mine)]
+        taken, left = session.lines[:kept], session.lines[kept:]
+        written += taken
+        if taken:
+            number, began, size = mine, mine_began, size + 1
+        if left:
+            session.saved = run.rescue(left, number=number, began=began, size=size)
+        sessions.append(session)
+    run.write(written, part_lines=part_lines)
+    return sessions
+
+
+def on_a_disk_with_room(sessions: list[Session]) -> list[bytes]:
+    """Return the lines that the sessions make, each numbered behind the one before it."""
+    lines = []
+    for number, session in enumerate(sessions, 1):
+        rows = [json.loads(line) for line in session.lines]
+        if number > 1 and not session.has_marker:
+            rows.insert(0, begin_marker(number, None, time=rows[0]["_time"], pid=None))
+        lines += [encode_line(renumbered(row, number) if is_marker(row) else row) for row in rows]
+    return lines
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 5)), min_size=1, max_size=5),
+    part_lines=st.sampled_from([None, 1, 2, 3, 100]),
+    chance=st.randoms(use_true_random=False),
+)
+@example(sizes=[(3, 0), (3, 2)], part_lines=None, chance=Random(0))
+@example(sizes=[(3, 2), (3, 0), (2, 0), (2, 9)], part_lines=2, chance=Random(1))
+def test_rescue_files_of_several_sessions_make_the_same_file_in_any_order(
+    cut_run_at: type[CutRun],
+    sizes: list[tuple[int, int]],
+    part_lines: int | None,
+    chance: Random,
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.tempdir", folder)
+        run = cut_run_at(Path(folder, "p", "r"))
+        sessions = sessions_of(run, sizes, part_lines=part_lines)
+        saved = [session.saved for session in sessions if session.saved is not None]
+        chance.shuffle(saved)
+        for file in saved:
+            put_back(file, run.directory)
+            assert verify(run.directory).problems == []
+        if saved:
+            assert run.content() == b"".join(on_a_disk_with_room(sessions))
+        for file in saved:
+            assert put_back(file, run.directory).lines == 0
+
+
 def test_a_live_writer_keeps_the_rows_out_and_is_named(cut_run: Callable[..., CutRun]) -> None:
     run = cut_run()
     lost, _ = resumed(run)
@@ -208,6 +287,33 @@ def test_a_full_disk_is_said_with_what_is_needed_and_changes_nothing(
     assert run.content() == before
     assert not list(run.directory.glob(".*"))
     assert verify(run.directory).problems == []
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("call", ["write", "pread", "ftruncate", "fsync"])
+def test_whatever_the_system_refuses_names_a_file_and_what_is_needed(
+    cut_run: Callable[..., CutRun], monkeypatch: pytest.MonkeyPatch, call: str, code: int
+) -> None:
+    run = cut_run()
+    lost, whole = resumed(run)
+    torn = b'{"_step": 9'
+    with run.path.open("ab") as file:
+        file.write(torn)
+    saved = run.rescue(lost)
+
+    def refuse(*_args: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, refuse)
+        if call == "write":  # what `prepare` ends a line with that has lost its end
+            os.truncate(run.path, len(run.content()) - 1)
+        with pytest.raises(OSError, match=os.strerror(code)) as refused:
+            put_back(saved, run.directory)
+    assert refused.value.filename == str(run.path)
+    assert ("bytes are needed beside it" in str(refused.value)) == (code != errno.EIO)
+    put_back(saved, run.directory)
+    assert run.content() == b"".join(whole)
 
 
 def test_a_torn_tail_and_the_open_row_of_a_killed_resume_stay(
@@ -342,6 +448,42 @@ def killed_at(instant: int, saved: Path, directory: Path) -> bool:
             os._exit(0)
     _, status = os.waitpid(child, 0)
     return os.WIFSIGNALED(status)
+
+
+def rows_of(content: bytes) -> list[bytes]:
+    return [line for line in content.splitlines() if b'"_step"' in line]
+
+
+def test_a_kill_between_parts_whose_attempts_rise_leaves_what_the_next_call_finishes(
+    cut_run: Callable[..., CutRun],
+) -> None:
+    run = cut_run()
+    sizes = [(2, 0), (2, 9), (1, 9), (1, 9)]
+    sessions = sessions_of(run, sizes, part_lines=3)
+    assert len(list(parts_of(run.path).iterdir())) >= 2
+    (saved,) = [session.saved for session in sessions if session.saved is not None]
+    old, new = run.content(), b"".join(on_a_disk_with_room(sessions))
+    kept = run.directory.with_name("kept")
+    shutil.copytree(run.directory, kept)
+    seen, instant = set(), 0
+    while True:
+        instant += 1
+        shutil.rmtree(run.directory)
+        shutil.copytree(kept, run.directory)
+        if not killed_at(instant, saved, run.directory):
+            break
+        content = run.content()
+        if content in seen:
+            continue
+        assert rows_of(content) == rows_of(new if content == new else old), instant
+        numbers = [each.number for each in list_attempts(run.directory)]
+        assert numbers == sorted(set(numbers)), instant
+        assert verify(run.directory).problems == [], instant
+        seen.add(content)
+        put_back(saved, run.directory)
+        assert run.content() == new, instant
+        assert not list(run.directory.rglob(".*"))
+    assert {old, new} < seen
 
 
 @pytest.mark.parametrize("part_lines", [None, 4])

@@ -176,13 +176,14 @@ def test_a_torn_file_that_says_no_attempt_goes_by_its_times(
         put_back(timeless, run.directory)
 
 
-def test_attempts_that_would_need_other_numbers_in_other_parts_are_refused(
+def test_rows_of_an_attempt_that_the_file_has_no_marker_of_are_refused(
     cut_run: Callable[..., CutRun],
 ) -> None:
     run = cut_run()
-    kept, lost = run.rows(0), [run.end(1, "rewound"), run.begin(2, 0), *run.rows(0), run.end(2)]
-    run.write([*kept, run.begin(2), *run.rows(1, 2)], part_lines=2)
+    run.write([*run.rows(0), run.begin(2), *run.rows(1)])
     before = run.content()
-    with pytest.raises(RescueError, match="both have an attempt 2"):
-        put_back(run.old_rescue(lost), run.directory)
+    with pytest.raises(
+        RescueError, match=r"began at 5\.5 in process 7, and .* has no marker of it"
+    ):
+        put_back(run.rescue(run.rows(2), number=2, began=5.5), run.directory)
     assert run.content() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import multiprocessing
@@ -213,6 +214,28 @@ def test_a_file_that_cannot_be_read_is_no_damage(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(OSError, match=r"run\.json"):
         write_once(path, {"id": "a"})
+
+
+def full(*_args: object, **_kwargs: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_what_stands_there_is_returned_on_a_full_disk_and_else_the_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.json"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="No space left") as refused:
+            write_once(path, {"id": "a"})
+        assert refused.value.filename == str(path)
+        assert list(tmp_path.iterdir()) == []
+        with pytest.raises(OSError, match="No space left") as refused:
+            write_document(path, {"id": "a"})
+        assert refused.value.filename == str(path)
+    write_once(path, {"id": "a"})
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert write_once(path, {"id": "b"}) == {"id": "a"}
 
 
 def test_write_once_into_a_missing_folder_raises(tmp_path: Path) -> None:

@@ -441,3 +441,22 @@ def test_a_child_forked_meanwhile_keeps_nobody_out(tmp_path: Path) -> None:
     assert time.monotonic() - began < 0.9
     os.close(writable)
     os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("before", [b"", b'{"pid": 1, "host": "h", "since": 1.0}'])
+def test_a_full_disk_keeps_nobody_from_a_lock_and_names_nobody_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes
+) -> None:
+    path = tmp_path / "metrics.lock"
+    path.write_bytes(before)
+
+    def full(*_args: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock = StreamLock(path)
+    lock.acquire("default")
+    with pytest.raises(StreamInUseError, match="another process"):
+        StreamLock(path).acquire("default")
+    lock.release()
+    assert path.read_bytes() == b""

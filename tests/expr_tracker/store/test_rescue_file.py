@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from expr_tracker.store.files import StreamKey
+from expr_tracker.store.index import Attempt
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.markers import end_marker
 from expr_tracker.store.rescue_file import read_rescue_file, rescue_command, write_rescue_file
@@ -25,7 +26,9 @@ def test_what_is_written_is_read_back_under_any_name(
     kind = name.split(".", 1)[0]
     line = {"metrics": ROW, "spans": SPAN, "console": OUTPUT}[kind]
     origin = tmp_path / "r\udcff" / f"{name}.jsonl"
-    path_text, taken, failure = write_rescue_file(origin, [line, line], attempt=3, size=70)
+    path_text, taken, failure = write_rescue_file(
+        origin, [line, line], attempt=Attempt(3, time=2.5, pid=8), size=70
+    )
     assert (taken, failure) == (2, None)
     written = Path(path_text)
     key = StreamKey.from_file(f"{name}.jsonl", kind)
@@ -34,6 +37,7 @@ def test_what_is_written_is_read_back_under_any_name(
         read = read_rescue_file(path) if path.exists() else None
         if read is not None:
             assert (read.origin, read.attempt, read.size) == (origin, 3, 70)
+            assert (read.says_beginning, read.began, read.pid) == (True, 2.5, 8)
             assert (read.kind, read.key) == (kind, key)
             assert (read.lines, read.damaged, read.markers) == ([line, line], [], [])
 

@@ -228,8 +228,8 @@ def test_rows_that_the_file_never_takes_go_to_a_rescue_file(
     assert desk.writer.close({}) == 2
     (kept,) = rescue.iterdir()
     first, *rows = whole_rows(kept)
-    said = {"file": str(desk.path), "attempt": 1, "size": desk.path.stat().st_size}
-    assert first == {"_rescued": said}
+    said = {"file": str(desk.path), "size": desk.path.stat().st_size}
+    assert first == {"_rescued": {**said, "attempt": 1, "began": None, "pid": None}}
     assert [row["_step"] for row in rows] == [1, 2]
     assert str(kept) in desk.said()
     assert desk.notices.counts("rescued") == {str(kept): 2}
