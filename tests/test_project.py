@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import subprocess
 import re
+import subprocess
 import sys
 import tarfile
 import tomllib
