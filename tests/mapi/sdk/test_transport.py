@@ -241,7 +241,7 @@ def test_each_code_is_a_class_of_its_own_that_carries_the_problem(
     faults = [{"pointer": "/a/b", "message": "wrong", "offset": 3, "length": 2, "expected": ["x"]}]
     step = problem(418, code.value, errors=faults)
     with serving_script(step) as server, pytest.raises(mapi.ApiError) as caught:
-        ask(kind, server.url, "runs.get", "run_1", timeout_seconds=0.2)
+        ask(kind, server.url, "runs.get", "run_1", timeout_seconds=2)
     error = caught.value
     assert type(error) is KINDS[code]
     assert (error.status, error.code, error.request_id) == (418, code, "the-request")
