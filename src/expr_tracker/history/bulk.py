@@ -21,8 +21,8 @@ from expr_tracker.history.columns import Columns, cells_of
 from expr_tracker.history.nested import heads_of
 from expr_tracker.history.question import Question, is_glob
 from expr_tracker.history.view import Stretch, View
-from expr_tracker.row import META_NAMES, STEP_MAX, STEP_MIN, Row, with_nonfinite
-from expr_tracker.store.lines import has_one_object_per_line, is_safe_to_skip, may_be_too_deep
+from expr_tracker.row import META_NAMES, Row, with_nonfinite
+from expr_tracker.store.lines import are_steps, decoded_lines, is_safe_to_skip
 
 if TYPE_CHECKING:
     from expr_tracker.history.source import Source
@@ -120,23 +120,15 @@ class _LineDecoder:
         """Return the cells, or ``None`` where a line is not one plain row of known columns."""
         if self._decoder is None or (self._only is not None and not is_safe_to_skip(piece)):
             return None
-        try:
-            lines = self._decoder.decode_lines(piece)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        lines = decoded_lines(piece, self._decoder.decode)
+        if lines is None:
             return None
         cells = {
             name: list(map(attrgetter(f"f{number}"), lines))
             for number, name in enumerate(self._names)
         }
         steps = cells.get("_step")
-        if (
-            steps is None
-            or set(map(type, steps)) != {int}
-            or min(steps) < STEP_MIN
-            or max(steps) > STEP_MAX
-            or not has_one_object_per_line(piece, len(lines))
-            or may_be_too_deep(piece)
-        ):
+        if steps is None or not are_steps(steps):
             return None
         if b'"_nonfinite"' in piece:
             marks = map(attrgetter(f"f{len(self._names)}"), lines)

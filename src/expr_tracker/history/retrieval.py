@@ -81,9 +81,12 @@ def _newest(source: Source, n: int, view: View) -> list[Row]:
             _want(wanted, keyed, n)
         end = start
         size *= 4
-    merged: dict[Key, Row] = {}
-    if end > 0 and _may_have_older_lines(source, open_key):
-        merged = _older(source, view, wanted, end=end)
+    has_older = end > 0 and _may_have_older_lines(source, open_key)
+    if len(tail) == 1 and open_key is None and not has_older and not view.is_by_attempt:
+        rows_by_key = dict(tail[0])
+        if len(rows_by_key) == len(tail[0]):  # one line a step: nothing to merge
+            return [rows_by_key[key] for key in sorted(wanted)]
+    merged = _older(source, view, wanted, end=end) if has_older else {}
     for keyed in reversed(tail):
         for key, row in keyed:
             if key in wanted:

@@ -17,12 +17,12 @@ from expr_tracker.errors import RunNotFoundError
 from expr_tracker.history.damage import Damage
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted, logger
-from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite
+from expr_tracker.row import Row, with_nonfinite
 from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.joined import joined_metric_lines, valid_step
 from expr_tracker.store.journal import read_journal
-from expr_tracker.store.lines import decode_line, has_one_object_per_line, may_be_too_deep
+from expr_tracker.store.lines import are_steps, decode_line, decoded_lines
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import is_marker
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "beginning_of"]
 
-_decode_lines = msgspec.json.Decoder(type=dict[str, Any]).decode_lines
+_decode = msgspec.json.Decoder(type=dict[str, Any]).decode
 #: Counting the line ends before a damaged line reads the file in pieces of this size.
 _COUNT_BYTES: Final = 1 << 20
 _PARTS_SUFFIX: Final = ".jsonl.parts"
@@ -201,19 +201,8 @@ class Source:
         """Return the metric rows in ``piece``, which begins at ``offset``."""
         if not piece:
             return []
-        try:
-            rows = _decode_lines(piece)
-            steps = [row["_step"] for row in rows]
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
-            return self._decode_singly(offset, piece)
-        kinds = set(map(type, steps))
-        if (
-            kinds != {int}
-            or min(steps) < STEP_MIN
-            or max(steps) > STEP_MAX
-            or not has_one_object_per_line(piece, len(rows))
-            or may_be_too_deep(piece)
-        ):
+        rows = decoded_lines(piece, _decode)
+        if rows is None or not are_steps([row.get("_step") for row in rows]):
             return self._decode_singly(offset, piece)
         if b'"_nonfinite"' in piece:
             for row in rows:

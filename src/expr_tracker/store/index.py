@@ -42,11 +42,11 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import STEP_MAX, STEP_MIN
 from expr_tracker.store.joined import joined_metric_lines, valid_step
 from expr_tracker.store.lines import (
+    are_steps,
     decode_line,
+    decoded_lines,
     encode_finite,
-    has_one_object_per_line,
     is_safe_to_skip,
-    may_be_too_deep,
 )
 from expr_tracker.store.markers import REWOUND, Beginning, End, read_marker
 from expr_tracker.store.parts import PART_NUMBER_MAX, Part
@@ -75,7 +75,7 @@ class _Stepped(msgspec.Struct, gc=False, rename={"step": "_step"}):
     step: Any = UNSET
 
 
-_decode_stepped = msgspec.json.Decoder(_Stepped).decode_lines
+_decode_stepped = msgspec.json.Decoder(_Stepped).decode
 
 
 @dataclass(frozen=True)
@@ -467,20 +467,11 @@ class StreamIndex:
 
 def _steps_of(chunk: bytes) -> list[int] | None:
     """Return the steps of the rows in ``chunk``; ``None`` unless each line is a row and sound."""
-    if not is_safe_to_skip(chunk) or may_be_too_deep(chunk):
+    lines = decoded_lines(chunk, _decode_stepped) if is_safe_to_skip(chunk) else None
+    if lines is None:
         return None
-    try:
-        steps = [line.step for line in _decode_stepped(chunk)]
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    if (
-        set(map(type, steps)) != {int}
-        or min(steps) < STEP_MIN
-        or max(steps) > STEP_MAX
-        or not has_one_object_per_line(chunk, len(steps))
-    ):
-        return None
-    return steps
+    steps = [line.step for line in lines]
+    return steps if are_steps(steps) else None
 
 
 def _checksum(document: Row) -> int:

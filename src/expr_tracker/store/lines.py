@@ -40,25 +40,28 @@ Bare ``NaN`` and ``Infinity`` tokens, which older programs wrote, are read as fl
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite, without_nonfinite
 from expr_tracker.surrogates import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Decoded = TypeVar("Decoded")
+
 __all__ = [
     "DEPTH_MAX",
+    "are_steps",
     "decode_line",
+    "decoded_lines",
     "encode_canonical_line",
     "encode_exact_line",
     "encode_finite",
     "encode_line",
-    "has_one_object_per_line",
     "is_metric_row",
     "is_safe_to_skip",
     "may_be_too_deep",
@@ -156,22 +159,36 @@ def _is_too_deep(row: Row) -> bool:
     return True
 
 
-def may_be_too_deep(piece: bytes) -> bool:
-    """Say whether a line of ``piece`` may be nested beyond the limit; brackets in texts count too."""
-    if piece.count(b"[") + piece.count(b"{") - piece.count(b"\n") < DEPTH_MAX:
+def decoded_lines(piece: bytes, decode: Callable[[bytes], Decoded]) -> list[Decoded] | None:
+    """Decode each line of ``piece``; ``None`` unless each is sound, whole and not nested too deep.
+
+    Line by line: a decoder of many lines takes line ends for white space, so two rows glued
+    together, or one cut by a line end, would pass unnoticed.
+    """
+    *lines, rest = piece.split(b"\n")
+    if rest or may_be_too_deep(piece, len(lines)):
+        return None
+    try:
+        return list(map(decode, lines))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def are_steps(values: list[Any]) -> bool:
+    """Say whether each value of a list that is not empty is an integer within the limits."""
+    return set(map(type, values)) == {int} and min(values) >= STEP_MIN and max(values) <= STEP_MAX
+
+
+def may_be_too_deep(piece: bytes, lines: int) -> bool:
+    """Say whether one of the ``lines`` of ``piece`` may be nested beyond the limit.
+
+    Brackets in texts count too.
+    """
+    lists = piece.count(b"[") if b"[" in piece else 0  # few rows hold any: looking is cheaper
+    if piece.count(b"{") + lists - lines < DEPTH_MAX:
         return False
     brackets = piece.translate(None, _NO_BRACKETS)
     return max(map(len, brackets.split(b"\n"))) > 2 * DEPTH_MAX
-
-
-def has_one_object_per_line(piece: bytes, count: int) -> bool:
-    """Say whether ``count`` objects decoded from ``piece`` stand on one line each.
-
-    A decoder takes line ends for white space, so two rows glued together, or one cut by a line
-    end, could pass unnoticed; the numbers then differ. An empty line would make up for a glued one,
-    so what glued rows look like is looked for too; it may stand in a text, and costs time only.
-    """
-    return piece.count(b"\n") == count and b"}{" not in piece
 
 
 def is_safe_to_skip(piece: bytes) -> bool:

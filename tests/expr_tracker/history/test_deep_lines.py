@@ -60,5 +60,6 @@ def test_brackets_within_texts_and_side_by_side_are_no_depth() -> None:
     wide = '{"_step":1,"x":[' + ",".join(["[1]"] * 900) + "]}"
     for line in (text.encode(), wide.encode()):
         assert decode_line(line) is not None
-        assert may_be_too_deep(line + b"\n"), "it is looked at"
-    assert not may_be_too_deep(b'{"_step":1,"x":[{}]}\n' * 5000)
+        assert may_be_too_deep(line + b"\n", 1), "it is looked at"
+    assert not may_be_too_deep(b'{"_step":1,"x":[1]}\n' * 100, 100)
+    assert not may_be_too_deep(b'{"_step":1,"x":[{}]}\n' * 5000, 5000)
