@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -54,9 +53,11 @@ def test_the_source_archive_builds_the_package_and_holds_no_test_that_could_not_
     build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (archive,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(archive) as opened:
-        opened.extractall(tmp_path / "unpacked", filter="data")
-    (folder,) = (tmp_path / "unpacked").iterdir()
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    # `tarfile` extracts in one way on Python 3.11.2 and in another, with a warning, on 3.12.
+    subprocess.run(["tar", "-xzf", archive, "-C", unpacked], check=True)
+    (folder,) = unpacked.iterdir()
     assert {path.name for path in folder.iterdir()} == {
         ".gitignore",  # hatchling's own: a build from the archive leaves out the same files
         "CHANGELOG.md",
