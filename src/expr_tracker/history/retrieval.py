@@ -87,13 +87,20 @@ def _newest(source: Source, n: int, view: View) -> list[Row]:
         if len(rows_by_key) == len(tail[0]):  # one line a step: nothing to merge
             return [rows_by_key[key] for key in sorted(wanted)]
     merged = _older(source, view, wanted, end=end) if has_older else {}
+    _merge_tail(merged, tail, wanted)
+    if open_key is not None and source.open_row is not None:
+        merge_into(merged, open_key, source.open_row)
+    return sorted_rows(merged, view, wanted.__contains__)
+
+
+def _merge_tail(
+    merged: dict[Key, Row], tail: list[list[tuple[Key, Row]]], wanted: dict[Key, None]
+) -> None:
+    """Add the wanted lines of the tail, whose newest piece comes first."""
     for keyed in reversed(tail):
         for key, row in keyed:
             if key in wanted:
                 merge_into(merged, key, row)
-    if open_key is not None and source.open_row is not None:
-        merge_into(merged, open_key, source.open_row)
-    return sorted_rows(merged, view, wanted.__contains__)
 
 
 def _may_have_older_lines(source: Source, open_key: Key | None) -> bool:

@@ -5,61 +5,35 @@ and highest step. A query by step reads only the blocks whose zone meets its ran
 or late step costs one more block, not the whole file. The sidecar is a hint: it names the size it
 covers and a checksum of the bytes before it, a reader adds what was appended since, and a missing
 or wrong one is made again from the file (`StreamIndex.scan`).
-
-Sidecar, schema 5::
-
-    {"schema": 5, "size": BYTES, "lines": N, "rows": N,
-     "last_step": STEP, "max_step": STEP, "attempt_max_step": STEP,
-     "last_time": SECONDS, "sorted": BOOL, "has_duplicate_steps": BOOL, "unreadable": N,
-     "tail": CRC32_OF_THE_LAST_64_BYTES, "block_lines": LINES_OF_A_BLOCK,
-     "open_block": [LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP],
-     "index": [[LOWEST_STEP, LINE, OFFSET, HIGHEST_STEP], ...],
-     "attempts": [[NUMBER, FROM_STEP, OFFSET, TIME, PID, STATUS, END_TIME,
-                   CLOCK_BACK_SECONDS], ...],
-     "parts": [[NUMBER, BYTES, COVERED_BYTES, LINES, ROWS, LOWEST_STEP, HIGHEST_STEP], ...],
-     "live_size": BYTES_OF_THE_LIVE_FILE,
-     "checkpoints": [[OFFSET, CRC32_OF_THE_BYTES_BEFORE], ...], "missing_rows": N,
-     "changed_lines": [FIRST, LAST] | null,
-     "check": CRC32_OF_THE_MEMBERS_ABOVE, "run": {...}}
-
-``parts`` are the set-aside parts (`expr_tracker.store.parts`), those included that were missing
-when it was written; a reader reports which of them are gone. It may be older than the newest part.
-``missing_rows`` are rows that an earlier sidecar covered and the file has no longer, ``changed_lines``
-those among which bytes were found changed before the file was rewritten. They and ``checkpoints``
-(`expr_tracker.store.checkpoints`) may be absent.
 """
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET
 
-from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import STEP_MAX, STEP_MIN
 from expr_tracker.store.joined import joined_metric_lines, valid_step
 from expr_tracker.store.lines import (
     are_steps,
     decode_line,
     decoded_lines,
-    encode_finite,
     is_safe_to_skip,
 )
 from expr_tracker.store.markers import REWOUND, Beginning, End, read_marker
-from expr_tracker.store.parts import PART_NUMBER_MAX, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from expr_tracker.row import Row
+    from expr_tracker.store.parts import Part
     from expr_tracker.store.reader import LineFile
 
-__all__ = ["Attempt", "Block", "StreamIndex"]
+__all__ = ["Attempt", "Block", "StreamIndex", "Zone"]
 
-SCHEMA: Final = 5
 #: Lines of one block: a block of five metrics is about 150 kB, read and decoded in a millisecond.
 BLOCK_LINES: Final = 1024
 #: Beyond this many blocks, neighbours are joined: they take 160 kB of the sidecar with steps of seven
@@ -67,6 +41,8 @@ BLOCK_LINES: Final = 1024
 BLOCKS_MAX: Final = 4096
 #: The zone of no step at all: the first one widens it.
 _NO_STEP_LOW, _NO_STEP_HIGH = STEP_MAX, STEP_MIN
+#: Of a block: lowest step, first line, offset, highest step.
+Zone = tuple[int, int, int, int]
 
 
 class _Stepped(msgspec.Struct, gc=False, rename={"step": "_step"}):
@@ -161,9 +137,9 @@ class StreamIndex:
     the file was rewritten."""
     block_lines: int = BLOCK_LINES
     """Lines of one block; doubled when neighbours are joined."""
-    _blocks: list[tuple[int, int, int, int]] = field(default_factory=list)
-    # (lowest step, first line, offset, highest step) of every closed block. One list of tuples,
-    # so that an exception from a signal handler cannot leave columns of different lengths.
+    _blocks: list[Zone] = field(default_factory=list)
+    # Of every closed block. One list of tuples, so that an exception from a signal handler cannot
+    # leave columns of different lengths.
     _low: int = _NO_STEP_LOW
     _high: int = _NO_STEP_HIGH
     _block_start: int = 0
@@ -385,84 +361,14 @@ class StreamIndex:
         else:
             self.note_row(step, size)
 
-    def document(self, run: Row, tail: int) -> Row:
-        """Return the sidecar's contents.
+    def zones(self) -> tuple[list[Zone], Zone]:
+        """Return the zones of the closed blocks, and that of the block that is still open."""
+        return self._blocks[:], (self._low, self._block_first, self._block_start, self._high)
 
-        Args:
-            run: project, name and start of the run, for people who open the file.
-            tail: `tail_checksum` of the covered bytes.
-        """
-        document: Row = {
-            "schema": SCHEMA,
-            "size": self.size,
-            "lines": self.lines,
-            "rows": self.rows,
-            "last_step": self.last_step,
-            "max_step": self.max_step,
-            "attempt_max_step": self.attempt_max_step,
-            "last_time": self.last_time,
-            "sorted": self.is_sorted,
-            "has_duplicate_steps": self.has_repeats,
-            "unreadable": self.unreadable,
-            "tail": tail,
-            "block_lines": self.block_lines,
-            "open_block": [self._low, self._block_first, self._block_start, self._high],
-            "index": [list(block) for block in self._blocks],
-            "attempts": [list(vars(attempt).values()) for attempt in self.attempts],
-            "parts": [list(vars(part).values()) for part in self.parts],
-            "live_size": self.live_size,
-            "checkpoints": [list(one) for one in self.checkpoints],
-            "missing_rows": self.missing_rows,
-            "changed_lines": self.changed_lines,
-        }
-        return {**document, "check": _checksum(document), "run": run}
-
-    @classmethod
-    def from_document(cls, document: Row) -> StreamIndex:
-        """Return the index that a sidecar holds.
-
-        Raises:
-            ValueError: it is of another schema or not whole.
-        """
-        if document.get("schema") != SCHEMA:
-            raise ValueError(f"schema {document.get('schema')!r}, not {SCHEMA}")
-        if document.get("check") != _checksum(document):
-            raise ValueError("its members are not those that were written")
-        try:
-            index = cls(
-                size=_count(document["size"]),
-                lines=_count(document["lines"]),
-                rows=_count(document["rows"]),
-                last_step=_step(document["last_step"]),
-                max_step=_step(document["max_step"]),
-                attempt_max_step=_step(document["attempt_max_step"]),
-                last_time=_seconds(document["last_time"]),
-                is_sorted=bool(document["sorted"]),
-                has_repeats=bool(document["has_duplicate_steps"]),
-                unreadable=_count(document["unreadable"]),
-                attempts=[_attempt(*attempt) for attempt in document["attempts"]] or [Attempt()],
-                parts=[_part(*part) for part in document["parts"]],
-                live_size=_count(document["live_size"]),
-                checkpoints=[
-                    (_count(offset), _count(checksum))
-                    for offset, checksum in document.get("checkpoints", [])
-                ],
-                missing_rows=_count(document.get("missing_rows", 0)),
-                changed_lines=_lines(document.get("changed_lines")),
-            )
-            index._blocks = [
-                (_whole(low), _count(first), _count(start), _whole(high))
-                for low, first, start, high in document["index"]
-            ]
-            index.block_lines = max(BLOCK_LINES, _count(document["block_lines"]))
-            low, first, start, high = document["open_block"]
-            index._low, index._high = _whole(low), _whole(high)
-            index._block_first, index._block_start = _count(first), _count(start)
-        except (KeyError, TypeError, IndexError, OverflowError) as error:
-            if is_from_signal(error):
-                raise
-            raise ValueError(f"not a whole index: {error!r}") from None
-        return index
+    def take_zones(self, closed: list[Zone], of_open: Zone, block_lines: int) -> None:
+        """Take over what `zones` of an equal index returned."""
+        self._blocks, self.block_lines = closed, max(BLOCK_LINES, block_lines)
+        self._low, self._block_first, self._block_start, self._high = of_open
 
 
 def _steps_of(chunk: bytes) -> list[int] | None:
@@ -472,77 +378,3 @@ def _steps_of(chunk: bytes) -> list[int] | None:
         return None
     steps = [line.step for line in lines]
     return steps if are_steps(steps) else None
-
-
-def _checksum(document: Row) -> int:
-    """Return the CRC-32 of the members: a damaged offset would hide rows without a word."""
-    return zlib.crc32(
-        encode_finite({k: v for k, v in document.items() if k not in {"check", "run"}})
-    )
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise TypeError(f"{value!r} is no count")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no whole number")
-    return value
-
-
-def _lines(value: Any) -> tuple[int, int] | None:
-    if value is None:
-        return None
-    first, last = value
-    return _count(first), _count(last)
-
-
-def _step(value: Any) -> int | None:
-    return None if value is None else _whole(value)
-
-
-def _count_or_none(value: Any) -> int | None:
-    return None if value is None else _count(value)
-
-
-def _seconds(value: Any) -> float | None:
-    if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
-        raise TypeError(f"{value!r} is no number of seconds")
-    return value
-
-
-def _attempt(  # noqa: PLR0913, PLR0917 - the members of one list of the sidecar
-    number: Any, from_step: Any, offset: Any, time: Any, pid: Any, status: Any, end_time: Any,
-    clock_back: Any,
-) -> Attempt:  # fmt: skip
-    if status is not None and not isinstance(status, str):
-        raise TypeError(f"{status!r} is no status")
-    return Attempt(
-        number=_whole(number),
-        from_step=_step(from_step),
-        offset=_count(offset),
-        time=_seconds(time),
-        pid=_step(pid),
-        status=status,
-        end_time=_seconds(end_time),
-        clock_back=_seconds(clock_back),
-    )
-
-
-def _part(  # noqa: PLR0913, PLR0917 - as `_attempt`
-    number: Any, size: Any, covered: Any, lines: Any, rows: Any, low: Any, high: Any
-) -> Part:
-    if not 1 <= _count(number) <= PART_NUMBER_MAX:
-        raise ValueError(f"{number} is no number of a part")
-    return Part(
-        number=number,
-        size=_count(size),
-        covered=_count(covered),
-        lines=_count_or_none(lines),
-        rows=_count_or_none(rows),
-        low=_step(low),
-        high=_step(high),
-    )

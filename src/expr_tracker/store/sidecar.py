@@ -16,6 +16,7 @@ from expr_tracker.store.checkpoints import extended
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.index import StreamIndex
+from expr_tracker.store.index_document import document_of, index_from
 from expr_tracker.store.parts import Part, lost_parts, lost_parts_text
 
 if TYPE_CHECKING:
@@ -85,9 +86,7 @@ def read_sidecar(path: Path) -> Sidecar:
     if document is None:
         return Sidecar(exists=place.exists())
     try:
-        return Sidecar(
-            exists=True, index=StreamIndex.from_document(document), tail=document.get("tail")
-        )
+        return Sidecar(exists=True, index=index_from(document), tail=document.get("tail"))
     except ValueError as error:
         if is_from_signal(error):
             raise
@@ -189,4 +188,4 @@ def save_index(index: StreamIndex, file: LineFile, run: Row) -> None:
     """
     path: Path = sidecar_of(file.path)
     index.checkpoints = extended(index.checkpoints, file, index.size)
-    write_document(path, index.document(run, tail_checksum(file, index.size)), indent=None)
+    write_document(path, document_of(index, run, tail_checksum(file, index.size)), indent=None)

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expr_tracker.store import index as index_module
+from expr_tracker.store import index_document
 from expr_tracker.store import sidecar as sidecar_module
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.index import Attempt, StreamIndex
+from expr_tracker.store.index_document import document_of, index_from
 from expr_tracker.store.lines import decode_line, encode_line
 from expr_tracker.store.markers import begin_marker, end_marker
 from expr_tracker.store.reader import LineFile
@@ -296,7 +298,7 @@ def test_a_damaged_sidecar_never_fails_nor_changes_the_index(sampled: Path) -> N
 def test_a_whole_sidecar_is_used(sampled: Path) -> None:
     document = read_document(sidecar_of(sampled))
     assert document is not None
-    assert StreamIndex.from_document(document) == scanned(sampled)
+    assert index_from(document) == scanned(sampled)
     assert document["run"] == {"project": "p", "name": "n"}
 
 
@@ -323,7 +325,7 @@ def test_a_sidecar_whose_members_are_of_other_types_is_ignored(sampled: Path, me
         document[member] = WRONG[member]
     else:
         document["parts"] = [[0 if "no" in member else 10**15, 2, 2, None, None, None, None]]
-    document["check"] = index_module._checksum(document)
+    document["check"] = index_document._checksum(document)
     write_document(sidecar_of(sampled), document)
     assert vars(loaded_blocks(sampled)) == vars(scanned(sampled))
 
@@ -458,9 +460,9 @@ def test_an_end_whose_beginning_is_lost_is_that_of_the_newest() -> None:
 
 def test_an_attempt_takes_few_bytes_of_the_sidecar_and_comes_back_whole() -> None:
     index = rewound(1_000)
-    document = index.document({}, 0)
+    document = document_of(index, {}, 0)
     assert len(encode_line({"attempts": document["attempts"]})) < 80 * 1_001
-    read = StreamIndex.from_document(decode_line(encode_line(document)) or {})
+    read = index_from(decode_line(encode_line(document)) or {})
     assert read.attempts == index.attempts
 
 
