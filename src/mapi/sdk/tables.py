@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from msgspec import field
 
@@ -12,10 +12,30 @@ from mapi.wire.runs import RunRow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FoundPage", "FoundRun", "pandas_frame", "polars_frame"]
+    from mapi.sdk.calls import Named
+    from mapi.sdk.filters import Listed, Search
+
+__all__ = ["Asked", "FoundPage", "FoundRun", "pandas_frame", "polars_frame"]
 
 #: What every run has, in front of the columns that were asked for.
 _ATTRIBUTES = ("id", "name", "status", "kind", "user", "created", "started", "finished")
+
+
+class Asked(TypedDict, total=False):
+    """What a search asks for."""
+
+    filter: Search
+    """Which runs; without it all."""
+    sort: Listed
+    """In which order; by default the newest first."""
+    columns: Listed
+    """What comes with each."""
+    view: Named | None
+    """A saved view, whose filter holds too."""
+    limit: int | None
+    """At most so many."""
+    trashed: bool
+    """The runs in the trash, in place of the others."""
 
 
 class FoundRun(RunRow, kw_only=True):
