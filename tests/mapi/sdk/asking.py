@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from typing import Any
 
 import mapi
 
-__all__ = ["BOTH", "TOKEN", "Asking", "ask"]
+__all__ = ["BOTH", "METRICS_TOKEN", "TOKEN", "Asking", "ask"]
 
 BOTH = ["threads", "tasks"]
+#: The operator's, of the servers here.
+METRICS_TOKEN = "the operator"
 TOKEN = "mapi_abcdefgh_a-secret-that-is-shown-nowhere"
 
 
@@ -76,6 +79,19 @@ class Asking:
         if inspect.isasyncgen(found) or inspect.iscoroutine(found):
             return self._runner.run(_awaited(found, []))
         return _listed(found, [])
+
+    def first(self, path: str, *args: Any, **kwargs: Any) -> Any:
+        """Return the first of what a method yields, and let it go."""
+        found = _method(self.client, path)(*args, **kwargs)
+        if not inspect.isasyncgen(found):
+            with contextlib.closing(found):
+                return next(found)
+
+        async def take() -> Any:
+            async with contextlib.aclosing(found):
+                return await anext(found)
+
+        return self._runner.run(take())
 
     def close(self) -> None:
         self("close")

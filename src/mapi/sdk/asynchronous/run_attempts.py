@@ -90,7 +90,12 @@ class AsyncRunAttempts(AsyncResource):
         )
         body = checked(sent, AttemptEnd)
         return await self._patch(
-            "runs", id_of(run), "attempts", answer=AttemptFacts, body=body, if_match=None
+            "runs",
+            id_of(run),
+            "attempts",
+            answer=AttemptFacts,
+            body=body,
+            content_type="application/json",  # it names which, and is no patch of all of them
         )
 
     async def attempts(self, run: Named) -> list[AttemptFacts]:

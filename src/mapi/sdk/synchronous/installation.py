@@ -16,7 +16,7 @@ _NOT_READY = 503
 
 
 class Installation(Resource):
-    """What a server says of itself; nothing of it needs a token."""
+    """What a server says of itself."""
 
     def check_alive(self) -> None:
         """Return if the process answers.
@@ -31,9 +31,15 @@ class Installation(Resource):
         call = Call("GET", "/readyz", dict[str, str], takes=(_NOT_READY,))
         return self._transport.send(call)
 
-    def meters(self) -> str:
-        """Return the meters of the process, in the text form of Prometheus."""
-        return (self._transport.send(Call("GET", "/metrics", bytes))).decode()
+    def meters(self, *, token: str | None = None) -> str:
+        """Return the meters of the process, in the text form of Prometheus.
+
+        Args:
+            token: the operator's (``MAPI_METRICS_TOKEN``): a server that others can reach asks for it.
+        """
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        call = Call("GET", "/metrics", bytes, headers=headers)
+        return (self._transport.send(call)).decode()
 
     def description(self) -> dict[str, Any]:
         """Return the description of the interface, which is OpenAPI 3.1."""

@@ -56,12 +56,17 @@ class Resource:
         return self._transport.send(Call("PUT", path, answer, packed, headers))
 
     def _patch(
-        self, *parts: str, answer: type[_Found], body: bytes, if_match: str | None
+        self,
+        *parts: str,
+        answer: type[_Found],
+        body: bytes,
+        if_match: str | None = None,
+        content_type: str = _MERGE_PATCH,
     ) -> _Found:
         # A merge patch says how things are to be, so twice is once; but with a version, the second
         # would meet the one that the first has made.
         repetition = Repetition.SAFE if if_match is None else Repetition.ONCE
-        packed, headers = with_body(body, content_type=_MERGE_PATCH, if_match=if_match)
+        packed, headers = with_body(body, content_type=content_type, if_match=if_match)
         path = path_of("v1", *parts)
         return self._transport.send(Call("PATCH", path, answer, packed, headers, repetition))
 

@@ -92,7 +92,12 @@ class RunAttempts(Resource):
         )
         body = checked(sent, AttemptEnd)
         return self._patch(
-            "runs", id_of(run), "attempts", answer=AttemptFacts, body=body, if_match=None
+            "runs",
+            id_of(run),
+            "attempts",
+            answer=AttemptFacts,
+            body=body,
+            content_type="application/json",  # it names which, and is no patch of all of them
         )
 
     def attempts(self, run: Named) -> list[AttemptFacts]:
