@@ -79,6 +79,18 @@ def export(
         say(f"{target}: {size} bytes")
 
 
+#: What lines of a file are called.
+_KINDS: Final = {
+    "points": "points",
+    "param": "params",
+    "tag": "tags",
+    "log": "log lines",
+    "span": "spans",
+    "document": "documents",
+    "media": "media items, whose bytes are not in the file",
+}
+
+
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @body_option
@@ -96,8 +108,8 @@ def import_file(api: Client, *, file: str, output: str | None) -> None:
     if output is not None:
         print_body(found)
         return
-    counts = ", ".join(f"{count} {kind}" for kind, count in found.rows.items() if count)
-    click.echo(f"{len(found.runs)} runs: {counts or 'nothing new'}")
+    counts = [f"{count} {_KINDS[kind]}" for kind, count in found.rows.items() if kind in _KINDS]
+    click.echo(", ".join([f"{len(found.runs)} runs", *counts]))
     for text in found.warnings:
         click.echo(f"warning: {text}", err=True)
 

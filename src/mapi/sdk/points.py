@@ -258,7 +258,7 @@ def added_counts(one: BatchAnswer, other: BatchAnswer) -> BatchAnswer:
         rejected=one.rejected + other.rejected,
         errors=[*one.errors, *other.errors],
         warnings=list(dict.fromkeys([*one.warnings, *other.warnings])),
-        accepted_seq=other.accepted_seq if one.accepted_seq is None else one.accepted_seq,
+        accepted_seq=one.accepted_seq if other.accepted_seq is None else other.accepted_seq,
     )
 
 
