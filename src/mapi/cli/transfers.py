@@ -34,8 +34,13 @@ def transfer(label: str, *, size_bytes: int = _SHOWN_BYTES_MIN) -> Iterator[Prog
             yield None
             return
 
+        went = 0
+
         def show(done: int, whole: int | None) -> None:
+            nonlocal went
+            went = done
             # What has no length before it is whole shows that it goes on.
             bar(done, whole or done + 1)
 
         yield show
+        bar(went + 1, went + 1)  # a step of nothing would not be drawn

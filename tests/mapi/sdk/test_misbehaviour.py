@@ -386,7 +386,7 @@ def test_a_list_that_breaks_between_pages_is_an_error_behind_what_came(kind: str
 def test_progress_tells_of_every_piece_and_begins_again_with_a_try(kind: str) -> None:
     seen: list[tuple[int, int | None]] = []
     content = bytes(600_000)
-    answer = {"runs": [], "rows": {}}
+    answer: dict[str, Any] = {"runs": [], "rows": {}}
     with serving_script(cuts, says(200, answer)) as server:
         ask(
             kind,

@@ -49,7 +49,7 @@ class World:
         self.ask("runs.log_series", self.run, "loss", [1.0, 0.5])
 
     @property
-    def trashed(self) -> str:
+    def trashed(self) -> Any:
         self.ask("runs.delete", self.run)
         return self.run
 
@@ -71,19 +71,19 @@ class World:
         return self.ask("views.create", "one")
 
     @property
-    def attempt(self) -> str:
+    def attempt(self) -> Any:
         self.ask("runs.begin_attempt", self.run, 1)
         return self.run
 
     @property
-    def told(self) -> str:
+    def told(self) -> Any:
         """A run with documents."""
         self.ask("runs.put_config", self.run, {"a": 1})
         self.ask("runs.put_environment", self.run, {"python": "3"})
         return self.run
 
     @property
-    def timed(self) -> str:
+    def timed(self) -> Any:
         """A run with a span and a line."""
         self.ask("runs.log_spans", self.run, [{"name": "s", "start_ns": 1, "duration_ns": 2}])
         self.ask("runs.log_line", self.run, "hello")

@@ -106,7 +106,7 @@ def test_spans_come_back_by_their_start_over_all_pages(
     run = asking("runs.create")
     for module in ("synchronous", "asynchronous"):
         monkeypatch.setattr(f"mapi.sdk.{module}.run_log._SPANS_OF_REQUEST", 4_000)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": "fwd/attn", "start_ns": 20_000 - at, "duration_ns": at} for at in range(9_000)
     ]
     rows[0] |= {"depth": 1, "track": -7, "step": 3, "fields": {"loss": float("inf"), "a": [1]}}
@@ -221,11 +221,12 @@ def test_an_export_is_taken_back_as_it_was(asking: Asking, packing: str, tmp_pat
     asking("runs.delete", run)
     assert asking("runs.purge", run).rows > 0
     file = tmp_path / "a.jsonl"
-    file.write_bytes(
-        {"none": bytes, "gzip": gzip.compress, "zstd": zstandard.ZstdCompressor().compress}[
-            packing
-        ](whole)
-    )
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        "none": bytes,
+        "gzip": gzip.compress,
+        "zstd": zstandard.ZstdCompressor().compress,
+    }
+    file.write_bytes(packers[packing](whole))
     seen: list[tuple[int, int | None]] = []
     said = asking("runs.import_file", file, progress=lambda *at: seen.append(at))
     assert said.runs == [run.id]
