@@ -21,7 +21,7 @@ is the language of filters, `series` the rules of the log, `wire` the shapes tha
 the settings and `errors` what can go wrong.
 
 The names below are loaded when they are used: ``import mapi`` alone costs nothing, and what needs
-an extra (`client` here, `platform` for the server) says so.
+an extra (``client`` here, ``platform`` for the server) says so.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from msgspec import field
-
 from mapi.wire.decoding import Answer
 from mapi.wire.runs import RunRow
 
@@ -38,11 +36,14 @@ class Asked(TypedDict, total=False):
     """The runs in the trash, in place of the others."""
 
 
-class FoundRun(RunRow, kw_only=True):
-    """A run that a search found."""
+class FoundRun(RunRow, kw_only=True, dict=True):
+    """A run that a search found; as JSON it is what the server said of it."""
 
-    columns: list[str] = field(default_factory=list)
-    """What its ``values`` are, in canonical spelling."""
+    @property
+    def columns(self) -> list[str]:
+        """What its ``values`` are, in canonical spelling."""
+        found: list[str] = self.__dict__.get("_columns", [])
+        return found
 
     @property
     def named(self) -> dict[str, Any]:
@@ -66,7 +67,7 @@ class FoundPage(Answer, kw_only=True):
 
     def __post_init__(self) -> None:
         for run in self.runs:
-            run.columns = self.columns
+            run.__dict__["_columns"] = self.columns
 
 
 def _columns_of(runs: Sequence[FoundRun]) -> dict[str, list[Any]]:

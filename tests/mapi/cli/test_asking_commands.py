@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from PIL import Image
 from tests.mapi.callers import make_token
@@ -327,6 +328,58 @@ def on_terminal(url: str, token: str, *words: str) -> tuple[str, str]:
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0, seen
     return out, seen.decode()
+
+
+def test_a_body_is_the_one_of_the_interface(
+    mapi: Any, run: str, url: str, tenant: Tenant, api: Client
+) -> None:
+    other = mapi("runs", "create").out.strip()
+    mapi("runs", "log-metric", run, "loss=nan", "--step", "1", "--label", "split=val")
+    mapi("experiments", "create", "e")
+    view = mapi("views", "create", "v", "--filter", "params.lr > 0").out.strip()
+    token = make_token(tenant)
+    for words, path in (
+        (
+            ("runs", "ls", "--columns", "metrics.loss{split=val}"),
+            "runs?columns=metrics.loss{split=val}",
+        ),
+        (("runs", "show", run), f"runs/{run}"),
+        (("runs", "metrics", run), f"runs/{run}/metrics"),
+        (("runs", "compare", run, other), f"run-compare?ids={run},{other}&buckets=1"),
+        (("runs", "groups", "loss{split=val}"), "run-groups?y=loss{split=val}"),
+        (("experiments", "ls"), "experiments"),
+        (("views", "ls"), "saved-views"),
+        (("views", "show", view), f"saved-views/{view}"),
+        (("limits",), "limits"),
+    ):
+        said = json.loads(mapi(*words, "-o", "json").out)
+        answer = httpx.get(f"{url}/v1/{path}", headers={"Authorization": f"Bearer {token}"})
+        body = answer.json()
+        # What ends a list is no part of one that has no end.
+        body.pop("next_cursor", None)
+        said.pop("next_cursor", None)
+        assert without_durations(said) == without_durations(body), words
+
+
+def without_durations(found: Any) -> Any:
+    """Leave out how long a run goes on by now."""
+    if isinstance(found, dict):
+        return {k: without_durations(v) for k, v in found.items() if k != "duration_seconds"}
+    return [without_durations(one) for one in found] if isinstance(found, list) else found
+
+
+def test_the_four_verbs_write_into_a_finished_run(mapi: Any, run: str, tmp_path: Path) -> None:
+    image = tmp_path / "a.png"
+    Image.new("L", (3, 2)).save(image)
+    mapi("runs", "edit", run, "--status", "succeeded")
+    mapi("runs", "log-metric", run, "revenue=12.5")
+    mapi("runs", "log-param", run, "market=de")
+    mapi("runs", "tag", run, "stage=live")
+    mapi("runs", "log-image", run, "dashboard", str(image))
+    shown = mapi("runs", "show", run).out
+    for text in ("status      succeeded", "metric      revenue = 12.5", "param       market = de"):
+        assert text in shown
+    assert "tag         stage = live" in shown
 
 
 def test_transfers_show_a_bar_on_a_terminal_and_nowhere_else(
