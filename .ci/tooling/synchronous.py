@@ -25,8 +25,10 @@ NOTE = (
 NAMES = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
     "AnyIOBackend": "SyncBackend",
     "aclose": "close",
+    "aclosing": "closing",
     "aiter_stream": "iter_stream",
     "async_resolve": "resolve",
     "async_sleep": "sleep",

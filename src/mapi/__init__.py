@@ -21,7 +21,7 @@ is the language of filters, `series` the rules of the log, `wire` the shapes tha
 the settings and `errors` what can go wrong.
 
 The names below are loaded when they are used: ``import mapi`` alone costs nothing, and what needs
-the extra `platform` says so.
+an extra (``client`` here, ``platform`` for the server) says so.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mapi.sdk import filters
     from mapi.sdk.asynchronous.client import AsyncClient
     from mapi.sdk.asynchronous.run import AsyncRun
+    from mapi.sdk.calls import Producer
     from mapi.sdk.errors import (
         AddressTooLongError,
         AnswerUnreadableError,
@@ -90,6 +91,7 @@ __all__ = [
     "PayloadTooLargeError",
     "PreconditionFailedError",
     "PreconditionRequiredError",
+    "Producer",
     "QuotaExceededError",
     "RateLimitedError",
     "Run",
@@ -109,6 +111,7 @@ _LAZY = {
     "Client": "mapi.sdk.synchronous.client",
     "InvalidError": "mapi.errors",
     "MapiError": "mapi.errors",
+    "Producer": "mapi.sdk.calls",
     "Run": "mapi.sdk.synchronous.run",
     "SettingError": "mapi.errors",
 }
@@ -131,7 +134,7 @@ if not TYPE_CHECKING:
             if error.name is not None and error.name.split(".")[0] in {"mapi", "expr_tracker"}:
                 raise
             raise ImportError(
-                f"mapi.{name} needs {error.name}: pip install 'expr-tracker[platform]'."
+                f"mapi.{name} needs {error.name}: pip install 'expr-tracker[client]'."
             ) from None
         globals()[name] = value
         return value

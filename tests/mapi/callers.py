@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import psycopg
+from tests.mapi.storing import temporary_objects
+from tests.mapi.tenants_access import give_token
 
-from mapi.access.tokens import new_token
+from mapi.access.identifiers import RUN, text_from_uuid
+from mapi.api.app import build_app
+from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from litestar import Litestar
     from tests.mapi.tenants import Tenant
 
-__all__ = ["Caller", "make_caller", "make_token"]
+    from mapi.database.door import Database
+
+__all__ = ["Caller", "RunCaller", "caller_of", "client_of", "make_caller", "make_token"]
 
 
-@dataclass(frozen=True)
 class Caller:
     """A client with a token; answers are checked against the status that is expected."""
 
-    client: httpx.AsyncClient
-    token: str
+    def __init__(self, client: httpx.AsyncClient, token: str) -> None:
+        self.client = client
+        self.token = token
 
     @property
     def headers(self) -> dict[str, str]:
@@ -64,6 +69,54 @@ class Caller:
         return await self.post(f"/v1/runs/{run}/metrics", {"series": [series], **sent})
 
 
+class RunCaller(Caller):
+    """Calls about one run."""
+
+    def __init__(self, client: httpx.AsyncClient, token: str, run: str) -> None:
+        super().__init__(client, token)
+        self.run = run
+        self.answered: dict[str, str] = {}
+        """The headers of the last answer."""
+
+    async def __call__(
+        self, method: str, path: str, body: Any = None, *, status: int = 200, **query: Any
+    ) -> Any:
+        """Return the answer, whose status must be the expected one."""
+        answer = await self.send(
+            method, f"/v1/runs/{self.run}{path}", status=status, json=body, params=query or None
+        )
+        self.answered = dict(answer.headers)
+        return answer.json() if answer.content else None
+
+    async def raw(self, method: str, path: str, body: bytes) -> Any:
+        """Return the answer to bytes, whatever its status."""
+        answer = await self.client.request(
+            method,
+            f"/v1/runs/{self.run}{path}",
+            content=body,
+            headers={**self.headers, "Content-Type": "application/json"},
+        )
+        return answer.json()
+
+
+def client_of(app: Any, token: str | None = None, **more: Any) -> httpx.AsyncClient:
+    """Return a client over the application itself, without a socket."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),
+        base_url="http://127.0.0.1:8765",
+        headers={**headers, **more.pop("headers", {})},
+        **more,
+    )
+
+
+def make_token(
+    tenant: Tenant, *, scopes: Sequence[str] = ("admin",), project_id: int | None = None
+) -> str:
+    """Make a service token of the tenant, called ``test``, and return its text."""
+    return give_token(tenant, *map(Scope, scopes), project_id=project_id, name="test").text
+
+
 def make_caller(
     app: Litestar,
     tenant: Tenant,
@@ -71,22 +124,16 @@ def make_caller(
     scopes: Sequence[str] = ("admin",),
     project_id: int | None = None,
 ) -> Caller:
-    """Make a service token and a client over the application itself, without a socket."""
-    token = make_token(tenant, scopes=scopes, project_id=project_id)
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
-    client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
-    return Caller(client, token)
+    """Make a service token and a client that sends it."""
+    return Caller(client_of(app), make_token(tenant, scopes=scopes, project_id=project_id))
 
 
-def make_token(
-    tenant: Tenant, *, scopes: Sequence[str] = ("admin",), project_id: int | None = None
-) -> str:
-    """Make a service token of the tenant, and return its text."""
-    token = new_token()
-    with psycopg.connect(tenant.server.superuser_url()) as connection:
-        connection.execute(
-            "insert into mapi.tokens (tenant_id, id, secret_hash, name, scopes, project_id)"
-            " values (%s, %s, %s, 'test', %s, %s)",
-            [tenant.id, token.id, token.secret_hash, list(scopes), project_id],
-        )
-    return token.text
+@contextlib.asynccontextmanager
+async def caller_of(
+    database: Database, tenant: Tenant, *, scope: str = "runs:write", run: str | None = None
+) -> AsyncIterator[RunCaller]:
+    """Give a caller of an application of its own, and a run that is new unless one is named."""
+    app = build_app(database, version="0", objects=temporary_objects())
+    async with client_of(app) as client:
+        token = make_token(tenant, scopes=[scope])
+        yield RunCaller(client, token, run or text_from_uuid(RUN, tenant.run()))

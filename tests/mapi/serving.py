@@ -32,6 +32,7 @@ __all__ = ["Frame", "frames", "serving", "serving_replica"]
 def serving(database_url: str, entrance: Entrance | None = None) -> Iterator[str]:
     """Serve on a free port; yield the address."""
     listening = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     started = threading.Event()
     servers: list[uvicorn.Server] = []
 
@@ -48,7 +49,8 @@ def serving(database_url: str, entrance: Entrance | None = None) -> Iterator[str
         database = Database(database_url, connections=4)
         await database.open()
         try:
-            app = build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
+            objects = temporary_objects(url)
+            app = build_app(database, version="0", objects=objects, entrance=entrance)
             config = uvicorn.Config(
                 app, http=BoundedProtocol, log_config=None, access_log=False, loop="asyncio"
             )
@@ -61,7 +63,7 @@ def serving(database_url: str, entrance: Entrance | None = None) -> Iterator[str
     thread.start()
     try:
         assert started.wait(30), "the server did not start"
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield url
     finally:
         for server in servers:
             server.should_exit = True

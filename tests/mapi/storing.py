@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["temporary_objects"]
 
 
-def temporary_objects() -> tuple[ObjectStore, UploadPermits]:
-    """Return a new store, and what reads permits to it."""
+def temporary_objects(
+    server_url: str = "http://127.0.0.1",
+) -> tuple[ObjectStore, UploadPermits]:
+    """Return a new store whose uploads go to a server, and what reads permits to it."""
     folder = Path(tempfile.mkdtemp(prefix="mapi-test-objects-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return open_store(
-        None, home=folder, upload_url="http://127.0.0.1/v1/uploads", secret=os.urandom(32)
+        None, home=folder, upload_url=f"{server_url}/v1/uploads", secret=os.urandom(32)
     )

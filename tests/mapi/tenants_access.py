@@ -1,4 +1,4 @@
-"""People, tokens and requests for the tests of rights."""
+"""What a tenant has, for tests: people, tokens, groups, limits; put into its tables past every rule."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import psycopg
+from psycopg.types.json import Jsonb
 
 from mapi.access.tokens import NewToken, new_token
 from mapi.wire.enums import Role, Scope
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.mapi.tenants import Tenant
 
-__all__ = ["Person", "caller", "give_token", "make_group", "make_person", "value_of"]
+__all__ = ["Person", "give_token", "make_group", "make_person", "set_limits", "value_of"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,9 @@ def give_token(
     user_id: int | None = None,
     project_id: int | None = None,
     expires: datetime | None = None,
+    name: str | None = None,
 ) -> NewToken:
-    """Put a token into the table, past every rule."""
+    """Put a token into the table, past every rule; without a user it is a service's."""
     token = new_token()
     with psycopg.connect(tenant.server.superuser_url()) as connection:
         connection.execute(
@@ -66,7 +67,7 @@ def give_token(
                 tenant.id,
                 token.id,
                 token.secret_hash,
-                f"token {token.id}",
+                name or f"token {token.id}",
                 [scope.value for scope in scopes],
                 user_id,
                 project_id,
@@ -98,12 +99,11 @@ def value_of(tenant: Tenant, statement: str, *values: Any) -> Any:
     return None if row is None else row[0]
 
 
-def caller(app: Any, token: str | None = None, **more: Any) -> httpx.AsyncClient:
-    """Return a client of an application in this process."""
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    return httpx.AsyncClient(
-        transport=httpx.ASGITransport(app),
-        base_url="http://127.0.0.1:8765",
-        headers={**headers, **more.pop("headers", {})},
-        **more,
+def set_limits(tenant: Tenant, **limits: int | str) -> None:
+    """Give the project of a tenant limits of its own."""
+    value_of(
+        tenant,
+        "update mapi.projects set limits = %s where id = %s",
+        Jsonb(limits),
+        tenant.project_id,
     )

@@ -55,6 +55,11 @@ class StoredValue(MediaValue):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} .{self._ending}, {len(self._content)} bytes>"
 
+    @property
+    def content(self) -> bytes:
+        """The bytes that a run keeps; a table names the files of images in it."""
+        return self._content
+
     def describe(self, folder: str) -> Row:
         """Return the reference that a row holds, without writing anything.
 

@@ -8,7 +8,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from mapi.database.queries import query
-from mapi.wire.administration import AuditEntry, AuditPage
+from mapi.wire.administration import AuditEntry
 
 if TYPE_CHECKING:
     from mapi.database.door import Connection
@@ -37,8 +37,10 @@ async def record(  # noqa: PLR0917 - who did what to what, as a sentence
     )
 
 
-async def list_audit(connection: Connection, *, before: int | None, limit: int) -> AuditPage:
-    """Return a page of the tenant's audit, the newest first.
+async def list_audit(
+    connection: Connection, *, before: int | None, limit: int
+) -> tuple[list[AuditEntry], int | None]:
+    """Return a page of the tenant's audit, the newest first, and where it ended if there is more.
 
     Args:
         connection: of the tenant.
@@ -50,6 +52,4 @@ async def list_audit(connection: Connection, *, before: int | None, limit: int) 
         await cursor.execute(query("access.list_audit"), {"before": before, "limit": limit + 1})
         rows = await cursor.fetchall()
     entries = [AuditEntry(**row) for row in rows[:limit]]
-    return AuditPage(
-        entries=entries, next_cursor=str(entries[-1].id) if len(rows) > limit else None
-    )
+    return entries, entries[-1].id if len(rows) > limit else None

@@ -5,7 +5,7 @@ headers that `entrance` decides; `authentication` says who asks, by token or `se
 `rights` and `queries` refuse what a route does not know; `bodies` reads with a limit;
 `idempotency` answers a repeated request as before. Behind it: `problems` makes answers of
 exceptions, `journal` and `meters` tell the operator, `description` is the OpenAPI document. What
-several routes share: `query_readers`, `cursors` of pages, `preconditions` on versions, `run_rights`.
+several routes share: `query_readers`, `links` to next pages, `preconditions` on versions, `run_rights`.
 
 One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
 `events`, `exports`, `params`, `tags`, `logs`, `media`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),

@@ -11,6 +11,7 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.middleware import DefineMiddleware
 
+from mapi.access.cursors import Cursors
 from mapi.access.last_use import WRITE_SECONDS, LastUses
 from mapi.api import (
     attempts,
@@ -43,7 +44,6 @@ from mapi.api import (
     views,
 )
 from mapi.api.authentication import RequestLimits, TokenAuthentication
-from mapi.api.cursors import Cursors
 from mapi.api.entrance import Entrance
 from mapi.api.front import Front
 from mapi.api.idempotency import idempotent
@@ -181,7 +181,6 @@ def build_app(
         dependencies={
             "database": _given(database),
             "entrance": _given(entrance),
-            "secret": _given(entrance.secret),
             "meters": _given(meters),
             "identity_provider": _given(provider),
             "cursors": _given(Cursors(entrance.secret)),

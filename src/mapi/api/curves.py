@@ -7,8 +7,9 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 
+from mapi.access.cursors import Cursors
 from mapi.access.rights import Principal
-from mapi.api.cursors import Cursors, next_link
+from mapi.api.links import next_link
 from mapi.api.queries import QUERY_PREFIXES
 from mapi.api.query_readers import LABEL, read_labels, read_series, read_series_text
 from mapi.api.rights import RIGHT

@@ -8,12 +8,13 @@ from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 
+from mapi.access.cursors import Cursors
 from mapi.access.identifiers import EXPERIMENT, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import MERGE_PATCH, read_body
-from mapi.api.cursors import Cursors, next_link
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
 from mapi.api.idempotency import MAKES
+from mapi.api.links import next_link
 from mapi.api.preconditions import expected_versions, is_known
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database

@@ -13,12 +13,13 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Redirect, Stream
 
+from mapi.access.cursors import Cursors
 from mapi.access.identifiers import MEDIA, RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.authentication import PUBLIC
 from mapi.api.bodies import read_body
-from mapi.api.cursors import Cursors, next_link
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, MEDIA_TYPES
+from mapi.api.links import next_link
 from mapi.api.preconditions import is_known
 from mapi.api.queries import QUERY_PREFIXES
 from mapi.api.query_readers import LABEL, read_labels

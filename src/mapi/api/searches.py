@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
-from litestar import Request, get, post
+from litestar import Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromQuery, QueryParameter
 
+from mapi.access.cursors import Cursors
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
 from mapi.api.description import BODY
+from mapi.api.links import next_link
 from mapi.api.rights import RIGHT
 from mapi.database.door import Database
 from mapi.search import (
@@ -35,7 +37,7 @@ __all__ = ["find", "parse", "search"]
 async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
     database: NamedDependency[Database],
-    secret: NamedDependency[bytes],
+    cursors: NamedDependency[Cursors],
     project: FromQuery[str | None] = None,
     filters: Annotated[list[str] | None, QueryParameter(name="filter")] = None,
     sort: FromQuery[str | None] = None,
@@ -45,7 +47,7 @@ async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     view: FromQuery[str | None] = None,
     total: FromQuery[bool] = False,  # noqa: FBT002 - of the query
     trashed: FromQuery[bool] = False,  # noqa: FBT002 - of the query
-) -> RunPage:
+) -> Response[RunPage]:
     """Return the runs of a project that a filter matches, in an order, with columns."""
     sent = Query(
         filters=filters or (),
@@ -57,7 +59,10 @@ async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
         with_total=total,
         in_trash=trashed,
     )
-    return await _answer(request, database, project, sent=sent, secret=secret)
+    page = await _answer(request, database, project, sent=sent, cursors=cursors)
+    if page.next_cursor is None:
+        return Response(page)
+    return Response(page, headers={"Link": next_link(request, page.next_cursor)})
 
 
 @post(
@@ -69,7 +74,7 @@ async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
 async def search(
     request: Request[Principal, Any, Any],
     database: NamedDependency[Database],
-    secret: NamedDependency[bytes],
+    cursors: NamedDependency[Cursors],
 ) -> RunPage:
     """Answer what `GET /v1/runs` does, for a query that no address has room for."""
     body = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), RunSearch)
@@ -83,7 +88,7 @@ async def search(
         with_total=body.total,
         at="",
     )
-    return await _answer(request, database, body.project, sent=sent, secret=secret)
+    return await _answer(request, database, body.project, sent=sent, cursors=cursors)
 
 
 async def _answer(
@@ -92,14 +97,14 @@ async def _answer(
     project: str | None,
     *,
     sent: Query,
-    secret: bytes,
+    cursors: Cursors,
 ) -> RunPage:
     async with database.transaction(request.user.reach) as connection:
         project_id = await resolve_project(
             connection, request.user, project, pointer=sent.pointer("project")
         )
         request.user.require(Scope.READ, project_id)
-        return await find_runs(connection, project_id, sent, key=secret)
+        return await find_runs(connection, project_id, sent, cursors=cursors)
 
 
 def _texts(sent: str | list[str] | None) -> Sequence[str]:

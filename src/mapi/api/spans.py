@@ -2,15 +2,17 @@
 
 from typing import Annotated, Any
 
-from litestar import Request, get, post
+from litestar import Request, Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 
+from mapi.access.cursors import Cursors
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.batches import batch_answer
 from mapi.api.bodies import read_body
 from mapi.api.description import BODY
+from mapi.api.links import next_link
 from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_of
 from mapi.database.door import Connection, Database
@@ -26,7 +28,6 @@ __all__ = ["append", "read"]
 
 _RANK_MAX = 2**31 - 1
 _STREAM_LENGTH_MAX = 200
-_CURSOR_LENGTH_MAX = 64
 
 
 @post(
@@ -55,19 +56,31 @@ async def append(
 async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
     request: Request[Principal, Any, Any],
     database: NamedDependency[Database],
+    cursors: NamedDependency[Cursors],
     run: FromPath[str],
     stream: Annotated[str | None, QueryParameter(max_length=_STREAM_LENGTH_MAX)] = None,
     rank: Annotated[int | None, QueryParameter(ge=0, le=_RANK_MAX)] = None,
-    cursor: Annotated[str | None, QueryParameter(max_length=_CURSOR_LENGTH_MAX)] = None,
+    cursor: FromQuery[str | None] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=SPAN_PAGE_MAX)] = SPAN_PAGE_MAX,
-) -> SpanPage:
+) -> Response[SpanPage]:
     """Return the spans of a run by their start."""
     run_id = uuid_from_text(RUN, run)
+    question = {"route": "spans", "run": run, "stream": stream, "rank": rank}
+    after = None
+    if cursor is not None:
+        position = cursors.read(cursor, question)
+        after = position["start_ns"], position["id"]
     async with database.transaction(request.user.reach) as connection:
         request.user.require(Scope.READ, await project_of(connection, run_id))
         if stream is not None and "\x00" in stream:
-            return SpanPage(spans=[])
-        spans, next_cursor = await read_spans(
-            connection, run_id, stream=stream, rank=rank, cursor=cursor, limit=limit
+            return Response(SpanPage(spans=[]))
+        spans, end = await read_spans(
+            connection, run_id, stream=stream, rank=rank, after=after, limit=limit
         )
-    return SpanPage(spans=spans, next_cursor=next_cursor)
+    if end is None:
+        return Response(SpanPage(spans=spans))
+    following = cursors.write(question, {"start_ns": end[0], "id": end[1]})
+    return Response(
+        SpanPage(spans=spans, next_cursor=following),
+        headers={"Link": next_link(request, following)},
+    )

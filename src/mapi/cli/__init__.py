@@ -2,9 +2,10 @@
 
 One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
 are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`,
-`runs` (with `run_writing`), `experiments`, `views` and `completion` for who uses one. `settings` are
-the options that the first share; the others ask by `asking`, print by `printing` and complete words
-by `candidates`. `failure` makes one line of an error.
+`runs` (with `run_writing`, `run_comparing` and `run_files`), `experiments`, `views`, `limits`, `usage`
+and `completion` for who uses one. `settings` are the options that the first share; the others ask by
+`asking`, print by `printing`, show a `transfers` bar and complete words by `candidates`. `failure`
+makes one line of an error.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ COMMANDS: Final = {
     "runs": "Find, read, write and compare runs.",
     "experiments": "Gather runs in experiments.",
     "views": "Keep searches under a name.",
+    "limits": "List what a run may keep.",
+    "usage": "List what is kept.",
     "completion": "Print the lines that turn on tab completion.",
 }
 

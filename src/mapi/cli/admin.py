@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mapi.cli.printing import format_option, print_rows
 from mapi.cli.settings import home_option, settings_of
 from mapi.wire.enums import Budget, Role, Scope
 
@@ -67,13 +68,13 @@ def tenant_create(home: Path | None, name: str) -> None:
 
 
 @tenant.command("list")
+@format_option
 @click.pass_obj
-def tenant_list(home: Path | None) -> None:
+def tenant_list(home: Path | None, *, form: str) -> None:
     """List the tenants."""
 
     async def work(found: Administration) -> None:
-        for number, name in await found.tenants():
-            click.echo(f"{number:6}  {name}")
+        print_rows(["number", "name"], await found.tenants(), form=form)
 
     _work(home, work)
 
@@ -185,10 +186,24 @@ def token_create(  # noqa: PLR0913 - the options, given by name
     _work(home, work)
 
 
+_TOKEN: Final = (
+    "id",
+    "name",
+    "scopes",
+    "user",
+    "project",
+    "created",
+    "expires",
+    "last_used",
+    "revoked",
+)
+
+
 @token.command("list")
+@format_option
 @_tenant_option
 @click.pass_obj
-def token_list(home: Path | None, *, tenant: str) -> None:
+def token_list(home: Path | None, *, form: str, tenant: str) -> None:
     """List the tokens of a tenant; no secret is kept, so none is shown."""
 
     async def work(found: Administration) -> None:
@@ -196,10 +211,8 @@ def token_list(home: Path | None, *, tenant: str) -> None:
 
         async with found.tenant(tenant) as desk:
             page = await list_tokens(desk.connection, desk.principal)
-        for one in page.tokens:
-            state = "revoked" if one.revoked else f"until {one.expires or 'revoked'}"
-            scopes = ",".join(one.scopes)
-            click.echo(f"{one.id}  {one.name}  {scopes}  {one.user or 'service'}  {state}")
+        rows = [[getattr(one, name) for name in _TOKEN] for one in page.tokens]
+        print_rows(_TOKEN, rows, form=form, wanted=["id", "name", "scopes", "revoked"])
 
     _work(home, work)
 
@@ -268,9 +281,10 @@ def member_remove(home: Path | None, *, user: str, project: str | None, tenant: 
 
 
 @member.command("list")
+@format_option
 @_tenant_option
 @click.pass_obj
-def member_list(home: Path | None, *, tenant: str) -> None:
+def member_list(home: Path | None, *, form: str, tenant: str) -> None:
     """List who has which role."""
 
     async def work(found: Administration) -> None:
@@ -278,8 +292,8 @@ def member_list(home: Path | None, *, tenant: str) -> None:
 
         async with found.tenant(tenant) as desk:
             page = await list_members(desk.connection)
-        for one in page.members:
-            click.echo(f"{one.user}  {one.role.value}  {one.project or '*'}")
+        rows = [[one.user, one.role, one.project or "*"] for one in page.members]
+        print_rows(["user", "role", "project"], rows, form=form)
 
     _work(home, work)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mapi.cli import candidates
 from mapi.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -54,7 +55,11 @@ def client(project: str | None, *, timeout_seconds: float = 30.0) -> Iterator[Cl
 def asks(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a command one that asks the server: it gets ``api``, and the option ``--project``."""
 
-    @click.option("--project", help="Where; by default MAPI_PROJECT, or that of `mapi login`.")
+    @click.option(
+        "--project",
+        shell_complete=candidates.projects,
+        help="Where; by default MAPI_PROJECT, or that of `mapi login`.",
+    )
     @functools.wraps(function)
     def command(*args: Any, project: str | None, **kwargs: Any) -> Any:
         with client(project) as api, pointing({}):

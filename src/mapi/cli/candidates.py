@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     _Found = Iterable[tuple[str, str]]
     _Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
-__all__ = ["experiments", "fields", "metrics", "params", "runs", "views"]
+__all__ = ["experiments", "fields", "metrics", "params", "projects", "runs", "trashed", "views"]
 
 _SECONDS: Final = 2.0
 _COUNT_MAX: Final = 100
@@ -48,6 +48,16 @@ def _completer(find: Callable[[Client, str], _Found]) -> _Candidates:
 def _runs(api: Client, word: str) -> _Found:
     del word
     return [(run.id, run.name) for run in api.runs.list(limit=_COUNT_MAX)]
+
+
+def _trashed(api: Client, word: str) -> _Found:
+    del word
+    return [(run.id, run.name) for run in api.runs.list(limit=_COUNT_MAX, trashed=True)]
+
+
+def _projects(api: Client, word: str) -> _Found:
+    del word
+    return [(one.name, one.role or "") for one in api.projects.list()]
 
 
 def _metrics(api: Client, word: str) -> _Found:
@@ -91,6 +101,8 @@ def _views(api: Client, word: str) -> _Found:
 
 
 runs = _completer(_runs)
+trashed = _completer(_trashed)
+projects = _completer(_projects)
 metrics = _completer(_metrics)
 params = _completer(_params)
 fields = _completer(_fields)

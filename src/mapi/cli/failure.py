@@ -47,8 +47,8 @@ def one_line_errors() -> Iterator[None]:
         _end(error.format_message(), _FAILED)
     except (click.Abort, KeyboardInterrupt):
         raise SystemExit(_INTERRUPTED) from None
-    except MapiError as error:
-        _end(str(error), _FAILED)
+    except (MapiError, ImportError) as error:
+        _end(_said(error), _FAILED)
     except BrokenPipeError:
         # The reader (`| head`) has seen what it wanted; what is left unwritten is not wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,6 +56,15 @@ def one_line_errors() -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         _end(where + (error.strerror or str(error)), _FAILED)
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says, or what to install where an extra is missing."""
+    name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    name = name.partition(".")[0]
+    if name in {"", "mapi", "expr_tracker"}:
+        return str(error)
+    return f"This command needs {name}: pip install 'expr-tracker[platform]'."
 
 
 def _end(message: str, code: int, *, below: Sequence[str] = ()) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,6 +11,7 @@ import click
 from mapi.cli import candidates
 from mapi.cli.asking import PointedError, asks, items_option, pairs_of
 from mapi.cli.printing import body_option, print_body
+from mapi.cli.transfers import transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,7 +226,10 @@ def log_image(  # noqa: PLR0913 - its options
     mapi runs log-image RUN confusion confusion.png --step 10 --label split=val
     """  # noqa: D301 - click reads the control character
     found = pairs_of(labels, what="a label")
-    kept = api.runs.log_image(run, key, file, step=step, labels=found, caption=caption)
+    with transfer("Sending", size_bytes=Path(file).stat().st_size) as progress:
+        kept = api.runs.log_image(
+            run, key, file, step=step, labels=found, caption=caption, progress=progress
+        )
     _say_media(kept, output)
 
 
@@ -254,9 +259,18 @@ def log_table(  # noqa: PLR0913 - its options
     """  # noqa: D301 - click reads the control character
     columns, rows = _table_of(file)
     found = pairs_of(labels, what="a label")
-    kept = api.runs.log_table(
-        run, key, rows, columns=columns, step=step, labels=found, caption=caption
-    )
+    size_bytes = 0 if file == "-" else Path(file).stat().st_size
+    with transfer("Sending", size_bytes=size_bytes) as progress:
+        kept = api.runs.log_table(
+            run,
+            key,
+            rows,
+            columns=columns,
+            step=step,
+            labels=found,
+            caption=caption,
+            progress=progress,
+        )
     _say_media(kept, output)
 
 
@@ -349,7 +363,9 @@ def remove(api: Client, *, runs: tuple[str, ...]) -> None:
 
 
 @click.command("restore")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.trashed
+)
 @asks
 def restore(api: Client, *, runs: tuple[str, ...]) -> None:
     """Take runs out of the trash; `mapi runs ls --trashed` lists what is there."""

@@ -1,4 +1,8 @@
-"""`mapi runs`: find, read, compare, export and follow runs; `run_writing` has what changes them."""
+"""`mapi runs`: find, read and follow runs.
+
+`run_writing` has what changes them, `run_comparing` what sets them side by side, and `run_files` what
+makes files of them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mapi.cli import candidates, run_writing
+from mapi.cli import candidates, run_comparing, run_files, run_writing
 from mapi.cli.asking import PointedError, asks, items_option, pairs_of, pointing
 from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
 
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _NAMES: Final = ("id", "name", "status", "created", "user")
-_FORMS: Final = ("jsonl", "csv", "parquet")
 
 run_argument = click.argument("run", shell_complete=candidates.runs)
 
@@ -39,7 +42,7 @@ def command() -> None:
     """  # noqa: D301 - click reads the control character
 
 
-for one in run_writing.COMMANDS:
+for one in (*run_writing.COMMANDS, *run_comparing.COMMANDS, *run_files.COMMANDS):
     command.add_command(one)
 
 
@@ -182,10 +185,16 @@ _SERIES: Final = (
 @run_argument
 @items_option("--label", "labels", what="Only series that have it.")
 @format_option
+@body_option
 @asks
-def metrics(api: Client, *, run: str, labels: tuple[str, ...], form: str) -> None:
+def metrics(
+    api: Client, *, run: str, labels: tuple[str, ...], form: str, output: str | None
+) -> None:
     """List the series of a run with their summaries."""
     found = api.runs.metrics(run, labels=pairs_of(labels, what="a label"))
+    if output is not None:
+        print_body({"series": list(found)})
+        return
     rows = [[getattr(one, name) for name in _SERIES] for one in found]
     print_rows(_SERIES, rows, form=form, wanted=["key", "last_value"])
 
@@ -195,8 +204,17 @@ def metrics(api: Client, *, run: str, labels: tuple[str, ...], form: str) -> Non
 @click.argument("key", shell_complete=candidates.metrics)
 @items_option("--label", "labels", what="Of the series: exactly these.")
 @format_option
+@body_option
 @asks
-def points(api: Client, *, run: str, key: str, labels: tuple[str, ...], form: str) -> None:
+def points(
+    api: Client,
+    *,
+    run: str,
+    key: str,
+    labels: tuple[str, ...],
+    form: str,
+    output: str | None,
+) -> None:
     """Print the points of one series exactly as they were logged.
 
     \b
@@ -206,117 +224,57 @@ def points(api: Client, *, run: str, key: str, labels: tuple[str, ...], form: st
     from mapi.wire.values import value_to_wire
 
     found = api.runs.points(run, key, labels=pairs_of(labels, what="a label"))
-    rows = zip(
-        found.steps,
-        map(time_from_us, found.times_us),
-        map(value_to_wire, found.values),
-        strict=True,
-    )
+    values = [value_to_wire(value) for value in found.values]
+    if output is not None:
+        points = [
+            {"step": step, "time": time, "value": value}
+            for step, time, value in zip(found.steps, found.times_us, values, strict=True)
+        ]
+        print_body({"key": found.key, "labels": found.labels, "points": points})
+        return
+    rows = zip(found.steps, map(time_from_us, found.times_us), values, strict=True)
     print_rows(["step", "time", "value"], rows, form=form)
 
 
-@command.command("compare")
-@click.argument(
-    "runs", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=candidates.runs
-)
-@click.option("--keys", metavar="KEY,...", help="Only these metrics.")
-@click.option("--same", is_flag=True, help="Params that are equal in all of them, too.")
+_SPANS: Final = ("name", "start", "duration_ms", "stream", "rank", "step", "depth")
+
+
+@command.command("spans")
+@run_argument
+@click.option("--stream", help="Only of this one.")
+@click.option("--rank", type=click.IntRange(0), help="Only of this one.")
 @format_option
 @body_option
 @asks
-def compare(
+def spans(
     api: Client,
     *,
-    runs: tuple[str, ...],
-    keys: str | None,
-    same: bool,
+    run: str,
+    stream: str | None,
+    rank: int | None,
     form: str,
     output: str | None,
 ) -> None:
-    """Set 2 to 10 runs side by side: params that differ, tags, and the last value of each series.
+    """List the spans of a run, by their start."""
+    from mapi.wire.times import time_from_us
 
-    A param that a run lacks counts as different.
-    """
-    from mapi.series.names import canonical_labels, series_text
-
-    found = api.runs.compare(*runs, keys=None if keys is None else keys.split(","), buckets=1)
+    found = api.runs.spans(run, stream=stream, rank=rank)
     if output is not None:
-        print_body(found)
+        print_body({"spans": list(found)})
         return
-    rows: list[list[Any]] = [["name", *(run.name for run in found.runs)]]
-    rows.append(["status", *(run.status for run in found.runs)])
-    rows += [[f"params.{one.key}", *one.texts] for one in found.params if same or one.is_different]
-    rows += [[f"tags.{one.key}", *one.texts] for one in found.tags if same or one.is_different]
-    rows += [
+    rows = (
         [
-            f"metrics.{series_text(one.key, canonical_labels(one.labels))}",
-            *(None if summary is None else summary.last_value for summary in one.summaries),
+            one.name,
+            time_from_us(one.start_ns // 1_000),
+            one.duration_ns / 1e6,
+            one.stream,
+            one.rank,
+            one.step,
+            one.depth,
         ]
-        for one in found.series
-    ]
-    print_rows(["field", *(run.id for run in found.runs)], rows, form=form, wanted=["field"])
-
-
-@command.command("export")
-@click.argument("run", required=False, shell_complete=candidates.runs)
-@click.option(
-    "-f",
-    "--filter",
-    "filters",
-    multiple=True,
-    metavar="TEXT",
-    help="In place of RUN: all runs that it matches.",
-)
-@click.option(
-    "-o",
-    "--output",
-    "target",
-    required=True,
-    type=click.Path(dir_okay=False, allow_dash=True),
-    help="The file; - is standard output.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(_FORMS),
-    help="By default what the file's name says, else jsonl.",
-)
-@asks
-def export(
-    api: Client, *, run: str | None, filters: tuple[str, ...], target: str, form: str | None
-) -> None:
-    """Write a run, or all that a filter matches, into a file.
-
-    jsonl holds everything, and an import takes it back; csv and parquet hold the points. The file
-    appears when it is whole.
-
-    \b
-    mapi runs export RUN -o run.jsonl
-    mapi runs export --filter "tags.team = ads" -o ads.parquet
-    """  # noqa: D301 - click reads the control character
-    import sys
-
-    from expr_tracker.cli.progress import progress_bar
-    from expr_tracker.cli.terminal import say
-
-    if (run is None) == (not filters):
-        raise click.UsageError("name a RUN, or give a --filter")
-    ending = target.rpartition(".")[2]
-    form = form or (ending if ending in _FORMS else "jsonl")
-    to: Any = sys.stdout.buffer if target == "-" else target
-    if target == "-" and sys.stdout.isatty():
-        raise PointedError("-o -: standard output is a terminal; send it on (> FILE, | PROGRAM).")
-    with pointing({"filter": filters}), progress_bar("Exporting") as bar:
-        size = api.runs.export(
-            to,
-            run=run,
-            filter=list(filters) or None,
-            format=form,
-            # An export says no length before it is whole: the bar shows that it goes on.
-            progress=None if bar is None else lambda done, whole: bar(done, whole or done + 1),
-        )
-    if target != "-":
-        say(f"{target}: {size} bytes")
+        for one in found
+    )
+    print_rows(_SPANS, rows, form=form, wanted=["name", "duration_ms"])
 
 
 @command.command("tail")

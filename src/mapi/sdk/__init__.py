@@ -1,6 +1,7 @@
 """The Python client of the platform: what a program needs to log, find and read runs.
 
-    Client ─ runs, experiments, views, tokens, projects, search      (`asynchronous`, `synchronous`)
+    Client ─ runs, experiments, views, tokens, projects, members,    (`asynchronous`, `synchronous`)
+       │     limits, audit, search, server
        │        check what is sent by the server's own rules         (`checks`, `points`, `pictures`)
        │        and read what comes                                  (`tables`, `frames`)
        └ transport: one deadline a call, repeated where it is safe   (`deadlines`, `repeating`)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import platform
-from importlib import metadata
 
 __all__ = ["agent"]
 
@@ -12,6 +11,8 @@ __all__ = ["agent"]
 @functools.cache
 def agent() -> str:
     """Return the name and the version of the client and of Python."""
+    from importlib import metadata  # noqa: PLC0415 - 30 ms, for the first request
+
     try:
         version = metadata.version("expr-tracker")
     except metadata.PackageNotFoundError:  # run from a source tree

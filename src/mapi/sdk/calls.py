@@ -14,17 +14,22 @@ import msgspec
 from mapi.errors import Fault, InvalidError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = [
     "COMPRESSED_BYTES_MIN",
+    "PIECE_BYTES",
     "Call",
     "Identified",
     "Named",
+    "Producer",
+    "Progress",
     "Repetition",
     "Reply",
+    "Source",
     "decoded",
     "encoded",
+    "form_of",
     "id_of",
     "path_of",
     "query_of",
@@ -33,6 +38,8 @@ __all__ = [
 
 #: Below this the server is done sooner than the compressor.
 COMPRESSED_BYTES_MIN: Final = 64 << 10
+#: Of content on its way: what is sent, and told of, at a time.
+PIECE_BYTES: Final = 256 << 10
 #: An id or a word in a path; longer is no id but a mistake.
 _ID_LENGTH_MAX: Final = 200
 
@@ -49,6 +56,24 @@ class Identified(Protocol):
 
 #: A run, an experiment, a view, or the id of one.
 Named: TypeAlias = str | Identified
+
+
+#: Takes the bytes that went, and how many there are, if that is known.
+Progress: TypeAlias = "Callable[[int, int | None], object]"
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """Who of a run writes, where it has several: a stream, a rank of it, and which attempt of these.
+
+    Each stream and rank has steps of its own; what it logs has the labels ``stream`` and ``rank``.
+    """
+
+    stream: str = ""
+    """Empty is the default one."""
+    rank: int = 0
+    attempt: int | None = None
+    """1 is the first; `None` is the newest."""
 
 
 class Repetition(enum.Enum):
@@ -74,11 +99,31 @@ class Call(Generic[_Found]):
     repetition: Repetition = Repetition.SAFE
     follows: bool = False
     """Whether the answer may be the address of another server, without our token."""
+    takes: tuple[int, ...] = ()
+    """Statuses from 300 on whose body is an answer all the same."""
 
     @property
     def is_keyed(self) -> bool:
         """Whether the server makes it once, however often it comes."""
         return "Idempotency-Key" in self.headers
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Content that is sent in pieces, from its beginning as often as it is tried."""
+
+    size_bytes: int
+    pieces: Callable[[], Iterator[bytes]]
+
+    @staticmethod
+    def of(content: bytes) -> Source:
+        """Return what sends these bytes."""
+
+        def pieces() -> Iterator[bytes]:
+            for at in range(0, len(content), PIECE_BYTES):
+                yield content[at : at + PIECE_BYTES]
+
+        return Source(len(content), pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +211,23 @@ def with_body(
         encoding, body = _compressed(body)
         headers["Content-Encoding"] = encoding
     return body, headers
+
+
+def form_of(fields: Mapping[str, str], content: bytes) -> tuple[bytes, str]:
+    """Return a form with a file called ``file``, and its type: https://www.rfc-editor.org/rfc/rfc7578."""
+    # Random, so that no content holds it.
+    boundary = f"mapi-{uuid.uuid4().hex}"
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    head = (
+        f"--{boundary}\r\n"
+        'Content-Disposition: form-data; name="file"; filename="file"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    body = ("".join(parts) + head).encode() + content + f"\r\n--{boundary}--\r\n".encode()
+    return body, f"multipart/form-data; boundary={boundary}"
 
 
 def _compressed(body: bytes) -> tuple[str, bytes]:

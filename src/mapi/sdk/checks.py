@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.calls import encoded
+from mapi.sdk.calls import Producer, encoded
 from mapi.series.config_leaves import param_text
 from mapi.series.names import (
     Labels,
@@ -23,6 +23,7 @@ from mapi.series.names import (
     check_name,
     check_note,
     check_param,
+    check_stream,
     check_tag,
 )
 from mapi.wire.decoding import BODY_BYTES_MAX, DEPTH_MAX, FAULTS_MAX, decode, pointer
@@ -36,6 +37,7 @@ __all__ = [
     "checked",
     "checked_labels",
     "checked_params",
+    "checked_producer",
     "checked_series",
     "checked_step",
     "checked_tags",
@@ -52,6 +54,7 @@ __all__ = [
 #: A time with its zone, or whole microseconds since 1970 UTC.
 Time: TypeAlias = datetime | int
 _STEP_MAX: Final = 2**63 - 1
+_INT32_MAX: Final = 2**31 - 1
 _Body = TypeVar("_Body")
 
 
@@ -106,6 +109,34 @@ def checked_step(step: object, *, at: str = "/step") -> int | None:
     if not 0 <= found <= _STEP_MAX:
         raise InvalidError(Fault(at, f"{found} is no step: 0 to 2^63 - 1"))
     return found
+
+
+def checked_producer(producer: object) -> Producer:
+    """Return who writes; `None` is the default stream, its rank 0 and the newest attempt.
+
+    Raises:
+        InvalidError: the stream, the rank or the attempt breaks its rule.
+    """
+    if producer is None:
+        return Producer()
+    if not isinstance(producer, Producer):
+        raise InvalidError(
+            Fault("/producer", f"{_shown(producer)} is no mapi.Producer(stream=..., rank=...)")
+        )
+    faults = []
+    if (wrong := check_stream(producer.stream)) is not None:
+        faults.append(Fault("/stream", wrong))
+    rank = _whole(producer.rank)
+    if rank is None or not 0 <= rank <= _INT32_MAX:
+        faults.append(Fault("/rank", f"{_shown(producer.rank)} is no rank: 0 to 2^31 - 1"))
+    attempt = 1 if producer.attempt is None else _whole(producer.attempt)
+    if attempt is None or not 1 <= attempt <= _INT32_MAX:
+        faults.append(
+            Fault("/attempt", f"{_shown(producer.attempt)} is no attempt: 1 to 2^31 - 1")
+        )
+    raise_any(faults)
+    assert rank is not None
+    return Producer(producer.stream, rank, None if producer.attempt is None else attempt)
 
 
 def checked_value(value: object, *, at: str = "/value") -> float:

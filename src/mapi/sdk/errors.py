@@ -8,7 +8,7 @@
         │   └── QuotaExceededError      what fitted was kept: its ``counts``
         └── ConnectionFailedError       no answer, or none of a server of ours
             ├── ServerUnreachableError  nobody answers at the address
-        ├── DeadlineError           the call's time was over (and `TimeoutError`)
+            ├── DeadlineError           the call's time was over (and `TimeoutError`)
             └── AnswerUnreadableError   something else answers there
 
 Each class is also the one that the platform itself raises for the same reason, so that
@@ -18,6 +18,8 @@ a token.
 
 from __future__ import annotations
 
+import email.utils
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -246,7 +248,7 @@ def error_of_answer(
         body: as far as it was read.
         where: the request, for the message.
     """
-    retry_after = _seconds(headers.get("retry-after"))
+    retry_after = _seconds(headers.get("retry-after"), date=headers.get("date"))
     problem = _problem(status, body)
     if problem is None:
         if status in _GATEWAY_STATUSES:
@@ -300,8 +302,31 @@ def _problem(status: int, body: bytes) -> Problem | None:
     return Problem(**{**known, "code": code})
 
 
-def _seconds(text: str | None) -> float | None:
-    """Return the seconds of ``Retry-After``; its other form, a date, is none of ours."""
-    if text is None or not (text.isascii() and text.isdigit()) or len(text) > 6:
+#: A server that asks for more is not waited for; the number is told all the same.
+_RETRY_SECONDS_MAX: Final = 999_999.0
+
+
+def _seconds(text: str | None, *, date: str | None) -> float | None:
+    """Return the seconds of ``Retry-After``: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after.
+
+    Args:
+        text: seconds, or a date.
+        date: what time it is for the server; its clock and ours may differ.
+    """
+    if text is None:
         return None
-    return float(text)
+    if text.isascii() and text.isdigit():
+        return min(float(text[:7]), _RETRY_SECONDS_MAX)
+    until = _moment(text)
+    if until is None:
+        return None
+    now = (None if date is None else _moment(date)) or datetime.now(UTC)
+    return min(max(0.0, (until - now).total_seconds()), _RETRY_SECONDS_MAX)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = email.utils.parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

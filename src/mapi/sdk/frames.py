@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from mapi.sdk.errors import AnswerUnreadableError
-from mapi.wire.events import LogFrame, StatusFrame, TrackingFrame, WarningFrame
+from mapi.wire.events import LogFrame, ProjectFrame, StatusFrame, TrackingFrame, WarningFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Frame", "FrameReader", "SentFrame"]
 
-#: What a stream of events tells of.
+#: What the stream of a run tells of.
 Frame: TypeAlias = StatusFrame | TrackingFrame | LogFrame | WarningFrame
 #: One frame: a thousand log lines of 16 KiB.
 _FRAME_BYTES_MAX: Final = 64 << 20
@@ -25,7 +25,8 @@ _FRAME_BYTES_MAX: Final = 64 << 20
 class SentFrame:
     """A frame, and where to go on behind it."""
 
-    frame: Frame
+    frame: Frame | ProjectFrame
+    """The second is of a project's stream."""
     id: str | None
 
 
@@ -34,7 +35,7 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._rest = b""
-        self._decoder = msgspec.json.Decoder(Frame)
+        self._decoder = msgspec.json.Decoder(Frame | ProjectFrame)
 
     def read(self, chunk: bytes) -> Iterator[SentFrame]:
         """Yield the frames that a piece completes; kinds that are newer than this are passed over.

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import ipaddress
 import socket
 import threading
 import time
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -38,15 +40,59 @@ sleep = time.sleep
 _JOIN_SECONDS: Final = 35.0
 
 
-async def async_resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, in the order in which they are to be tried."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return _addresses(found)
+async def async_resolve(host: str, port: int, *, seconds: float) -> list[str]:
+    """Return the addresses of a host, in the order in which they are to be tried.
+
+    Raises:
+        TimeoutError: the name service has not answered within these seconds.
+        OSError: there is no such host.
+    """
+    asked = asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        return _addresses(await asyncio.wait_for(asked, seconds))
+    except TimeoutError:
+        raise _unresolved(host) from None
+    except UnicodeError as error:
+        raise OSError(f"{host!r} is no name of a host: {error}") from None
 
 
-def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, in the order in which they are to be tried."""
-    return _addresses(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+def resolve(host: str, port: int, *, seconds: float) -> list[str]:
+    """Return the addresses of a host, in the order in which they are to be tried.
+
+    Raises:
+        TimeoutError: the name service has not answered within these seconds.
+        OSError: there is no such host.
+    """
+    if _is_address(host):
+        return [host]
+    # The system's own call waits as long as it likes; a thread of ours can be left to it.
+    asked: Future[list[Any]] = Future()
+
+    def ask() -> None:
+        try:
+            asked.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except OSError as error:
+            asked.set_exception(error)
+        except UnicodeError as error:
+            asked.set_exception(OSError(f"{host!r} is no name of a host: {error}"))
+
+    threading.Thread(target=ask, name="mapi-resolve", daemon=True).start()
+    try:
+        return _addresses(asked.result(seconds))
+    except TimeoutError:
+        raise _unresolved(host) from None
+
+
+def _unresolved(host: str) -> TimeoutError:
+    return TimeoutError(f"the name service has no answer about {host} yet")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _addresses(found: list[Any]) -> list[str]:

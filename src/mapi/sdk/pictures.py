@@ -6,7 +6,9 @@ the platform takes such a file, `mapi.series.media_headers`', as on the server.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
@@ -17,9 +19,19 @@ from mapi.wire.enums import MediaFormat
 from mapi.wire.media import MEDIA_BYTES_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["CONTENT_TYPES", "content_of_figure", "content_of_image", "content_of_table"]
+    from mapi.sdk.calls import Producer, Progress
+    from mapi.sdk.checks import Time
+
+__all__ = [
+    "CONTENT_TYPES",
+    "MediaAbout",
+    "content_of_figure",
+    "content_of_file",
+    "content_of_image",
+    "content_of_table",
+]
 
 #: What each format is sent as.
 CONTENT_TYPES = {
@@ -29,8 +41,38 @@ CONTENT_TYPES = {
 }
 
 
+class MediaAbout(TypedDict, total=False):
+    """What can be said of an item beside its content."""
+
+    step: int | None
+    """Where it belongs."""
+    labels: Mapping[str, str] | None
+    """What tells it apart."""
+    caption: str
+    """Plain text below it."""
+    time: Time | None
+    """By default now."""
+    producer: Producer | None
+    """Who of the run writes, where it has several."""
+    progress: Progress | None
+    """Takes the bytes that went, and how many there are."""
+
+
+def content_of_file(content: bytes | str | os.PathLike[str]) -> tuple[bytes, MediaFormat]:
+    """Return bytes, or those of a file, that are a PNG, a JPEG or a table already.
+
+    Raises:
+        InvalidError: they are none, or too many.
+        OSError: the file cannot be read.
+    """
+    if isinstance(content, str | os.PathLike):
+        with Path(content).open("rb") as file:
+            content = file.read(MEDIA_BYTES_MAX + 1)
+    return _checked(content, "/content")
+
+
 def content_of_image(image: Any) -> tuple[bytes, MediaFormat]:
-    """Return the bytes of an image: a file's path, bytes, a Pillow image, an array.
+    """Return the bytes of an image: a file's path, bytes, a Pillow image, an array, an `Image`.
 
     Raises:
         InvalidError: it is none, or no PNG or JPEG of a size that is kept.
@@ -38,7 +80,10 @@ def content_of_image(image: Any) -> tuple[bytes, MediaFormat]:
     """
     from expr_tracker.media import Image  # noqa: PLC0415 - an extra, or heavy
 
-    return _checked(_bytes_of(lambda: Image(image), "/image"), "/image")
+    def made() -> Image:
+        return image if isinstance(image, Image) else Image(image)
+
+    return _checked(_bytes_of(made, "/image"), "/image")
 
 
 def content_of_figure(figure: Any) -> tuple[bytes, MediaFormat]:
@@ -53,7 +98,11 @@ def content_of_figure(figure: Any) -> tuple[bytes, MediaFormat]:
         raise InvalidError(
             Fault("/figure", "a plotly figure is no image: send figure.to_image() as an image")
         )
-    return _checked(_bytes_of(lambda: Figure(figure), "/figure"), "/figure")
+
+    def made() -> Figure:
+        return figure if isinstance(figure, Figure) else Figure(figure)
+
+    return _checked(_bytes_of(made, "/figure"), "/figure")
 
 
 def content_of_table(columns: Iterable[Any] | None, rows: Any) -> tuple[bytes, MediaFormat]:
@@ -65,6 +114,8 @@ def content_of_table(columns: Iterable[Any] | None, rows: Any) -> tuple[bytes, M
     from expr_tracker.media import Table  # noqa: PLC0415 - an extra, or heavy
 
     def made() -> Table:
+        if isinstance(rows, Table) and columns is None:
+            return rows
         is_frame = hasattr(rows, "columns") and columns is None
         return Table(frame=rows) if is_frame else Table(columns, rows)
 
@@ -84,7 +135,7 @@ def _with_words(document: dict[str, Any]) -> Any:
 
 def _bytes_of(make: Any, at: str) -> bytes:
     try:
-        content: bytes = make()._content  # noqa: SLF001 - one noun in two modules
+        content: bytes = make().content
     except (ValueError, TypeError) as error:
         raise InvalidError(Fault(at, str(error))) from None
     return content

@@ -16,6 +16,7 @@ from mapi.wire.values import value_from_wire, values_to_wire
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from mapi.sdk.calls import Producer
     from mapi.series.names import Labels
     from mapi.wire.metrics import CurvePoint
 
@@ -95,10 +96,15 @@ class Batch:
     def __len__(self) -> int:
         return sum(map(len, self.columns.values()))
 
-    def body(self) -> bytes:
-        """Return the body of the request."""
+    def body(self, producer: Producer | None = None) -> bytes:
+        """Return the body of the request, and who writes it."""
         series = [column.on_the_wire(of) for of, column in self.columns.items()]
-        return encoded({"series": [_without_defaults(one) for one in series]})
+        sent: dict[str, Any] = {"series": [_without_defaults(one) for one in series]}
+        if producer is not None:
+            sent |= {"stream": producer.stream, "rank": producer.rank}
+            if producer.attempt is not None:
+                sent["attempt"] = producer.attempt
+        return encoded(sent)
 
 
 def _without_defaults(one: SeriesColumns) -> dict[str, Any]:
@@ -252,7 +258,7 @@ def added_counts(one: BatchAnswer, other: BatchAnswer) -> BatchAnswer:
         rejected=one.rejected + other.rejected,
         errors=[*one.errors, *other.errors],
         warnings=list(dict.fromkeys([*one.warnings, *other.warnings])),
-        accepted_seq=other.accepted_seq if one.accepted_seq is None else one.accepted_seq,
+        accepted_seq=one.accepted_seq if other.accepted_seq is None else other.accepted_seq,
     )
 
 

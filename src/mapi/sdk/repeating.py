@@ -32,7 +32,12 @@ PAUSE_SECONDS_MAX: Final = 5.0
 
 
 def pause_before_repetition(
-    error: ClientError, call: Call[Any], *, tries: int, remaining_seconds: float
+    error: ClientError,
+    call: Call[Any],
+    *,
+    tries: int,
+    remaining_seconds: float,
+    tries_max: float = TRIES_MAX,
 ) -> float | None:
     """Return the seconds to wait before the call is made again, or ``None``: it is not.
 
@@ -41,14 +46,18 @@ def pause_before_repetition(
         call: what is asked, and whether it may be asked twice.
         tries: how many there were.
         remaining_seconds: what is left of the call's time.
+        tries_max: how many there may be.
     """
-    if tries >= TRIES_MAX or not _may_repeat(error, call, tries):
+    if tries >= tries_max or not _may_repeat(error, call, tries):
         return None
     pause = _asked_for(error)
     if pause is None:
-        highest = min(PAUSE_SECONDS_MAX, _PAUSE_SECONDS_MIN * 2.0**tries)
+        # From the seventh try on it is the longest; a greater power would be no number some day.
+        highest = min(PAUSE_SECONDS_MAX, _PAUSE_SECONDS_MIN * 2.0 ** min(tries, 10))
         # Many clients that failed together must not come back together.
         pause = random.uniform(highest / 2, highest)  # noqa: S311 - no secret
+    # A server that says "at once" is not asked without a breath.
+    pause = max(pause, _PAUSE_SECONDS_MIN)
     return pause if pause < remaining_seconds else None
 
 

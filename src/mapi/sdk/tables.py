@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from msgspec import field
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from mapi.wire.decoding import Answer
 from mapi.wire.runs import RunRow
@@ -12,17 +10,40 @@ from mapi.wire.runs import RunRow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FoundPage", "FoundRun", "pandas_frame", "polars_frame"]
+    from mapi.sdk.calls import Named
+    from mapi.sdk.filters import Listed, Search
+
+__all__ = ["Asked", "FoundPage", "FoundRun", "pandas_frame", "polars_frame"]
 
 #: What every run has, in front of the columns that were asked for.
 _ATTRIBUTES = ("id", "name", "status", "kind", "user", "created", "started", "finished")
 
 
-class FoundRun(RunRow, kw_only=True):
-    """A run that a search found."""
+class Asked(TypedDict, total=False):
+    """What a search asks for."""
 
-    columns: list[str] = field(default_factory=list)
-    """What its ``values`` are, in canonical spelling."""
+    filter: Search
+    """Which runs; without it all."""
+    sort: Listed
+    """In which order; by default the newest first."""
+    columns: Listed
+    """What comes with each."""
+    view: Named | None
+    """A saved view, whose filter holds too."""
+    limit: int | None
+    """At most so many."""
+    trashed: bool
+    """The runs in the trash, in place of the others."""
+
+
+class FoundRun(RunRow, kw_only=True, dict=True):
+    """A run that a search found; as JSON it is what the server said of it."""
+
+    @property
+    def columns(self) -> list[str]:
+        """What its ``values`` are, in canonical spelling."""
+        found: list[str] = self.__dict__.get("_columns", [])
+        return found
 
     @property
     def named(self) -> dict[str, Any]:
@@ -46,7 +67,7 @@ class FoundPage(Answer, kw_only=True):
 
     def __post_init__(self) -> None:
         for run in self.runs:
-            run.columns = self.columns
+            run.__dict__["_columns"] = self.columns
 
 
 def _columns_of(runs: Sequence[FoundRun]) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ of the tenant.
 
 from mapi.search.columns import column_statement
 from mapi.search.completion import Completion, complete
-from mapi.search.cursor import CURSOR_LIFETIME, Given, read_cursor, write_cursor
+from mapi.search.cursor import Given, cursor_content, search_from_cursor
 from mapi.search.evaluation import Row, Truth, evaluate, in_order
 from mapi.search.fields import SeriesFromName
 from mapi.search.nodes import Column, Field, Node, Search, SortKey
@@ -35,7 +35,6 @@ from mapi.search.source import Expectation
 from mapi.search.statement import Statement
 
 __all__ = [
-    "CURSOR_LIFETIME",
     "DEFAULT_SORT",
     "LIMIT_DEFAULT",
     "LIMIT_MAX",
@@ -57,6 +56,7 @@ __all__ = [
     "columns_text",
     "complete",
     "count_statement",
+    "cursor_content",
     "evaluate",
     "field_text",
     "filter_text",
@@ -68,7 +68,6 @@ __all__ = [
     "parse_limit",
     "parse_sort",
     "position_of",
-    "read_cursor",
+    "search_from_cursor",
     "sort_text",
-    "write_cursor",
 ]

@@ -1,20 +1,14 @@
-"""Where a page ended, as an opaque text that only we can write.
+"""Where a page ended, as plain values that carry the whole search.
 
-A cursor carries its whole search: the canonical filter and order, the project, and the time that
-``-7d`` counts from. So the next page needs nothing but the cursor, and what comes with it may only
-repeat it. It is authenticated before anything in it is looked at, and good for a day.
+They hold the canonical filter and order, the project, and the time that ``-7d`` counts from. So the
+next page needs nothing but them, and what comes with them may only repeat it. Whoever passes them
+out signs them (`mapi.access.cursors`): here they are believed.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
-import json
-import zlib
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mapi.errors import Fault, InvalidError
@@ -23,20 +17,13 @@ from mapi.search.parsing import parse_filter, parse_sort
 from mapi.search.printing import filter_text, sort_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mapi.search.order import Position
     from mapi.series.names import Labels
 
-__all__ = ["CURSOR_LIFETIME", "Given", "read_cursor", "write_cursor"]
+__all__ = ["Given", "cursor_content", "search_from_cursor"]
 
-#: Long enough to walk through everything, short enough that ``now`` means something.
-CURSOR_LIFETIME: Final = timedelta(hours=24)
-#: A filter of 4 096 characters and six texts of 256, should none of it compress.
-_LENGTH_MAX: Final = 40_000
-_DIGEST_BYTES: Final = 32
-#: Set apart from whatever else the key may sign; counts the forms of the content.
-_PURPOSE: Final = b"mapi.search.cursor.1\x00"
 _POINTER: Final = "/query/cursor"
 
 
@@ -52,50 +39,36 @@ class Given:
     in_trash: bool = False
 
 
-def write_cursor(search: Search, position: Position, *, key: bytes, issued: datetime) -> str:
-    """Return the cursor for the page behind a position.
+def cursor_content(search: Search, position: Position) -> dict[str, Any]:
+    """Return what the cursor for the page behind a position says, as JSON.
 
     Args:
         search: what the page belongs to.
         position: of the last run of the page.
-        key: a secret of the deployment.
-        issued: the present time.
     """
-    content = {
+    return {
         "project": search.project_id,
         "trash": search.in_trash,
         "filter": filter_text(search.filter),
         "sort": sort_text(search.sort),
         "now": search.now.isoformat(),
-        "issued": issued.isoformat(),
         "position": list(position),
     }
-    packed = zlib.compress(json.dumps(content, ensure_ascii=False).encode(), 9)
-    text = base64.urlsafe_b64encode(_digest(packed, key) + packed)
-    return text.decode().rstrip("=")
 
 
-def read_cursor(
-    text: str, given: Given, *, key: bytes, now: datetime, pointer: str = _POINTER
+def search_from_cursor(
+    content: Mapping[str, Any], given: Given, *, pointer: str = _POINTER
 ) -> tuple[Search, Position]:
     """Return the search that a cursor goes on with, and the position that it stands at.
 
     Args:
-        text: as the client sent it.
+        content: what the cursor says.
         given: what else the request says; it may only repeat what the cursor says.
-        key: the secret that cursors are written with.
-        now: the present time.
-        pointer: where the text came from.
+        pointer: where the cursor came from.
 
     Raises:
-        InvalidError: it is not ours, too old, or of another search.
+        InvalidError: it is of another search.
     """
-    packed = _authentic(text, key)
-    if packed is None:
-        _refuse(pointer, "this is no cursor of this server; begin again without one")
-    content: dict[str, Any] = json.loads(zlib.decompress(packed))
-    if now - datetime.fromisoformat(content["issued"]) > CURSOR_LIFETIME:
-        _refuse(pointer, "the cursor is more than 24 hours old; begin again without one")
     search = Search(
         project_id=content["project"],
         now=datetime.fromisoformat(content["now"]).astimezone(UTC),
@@ -119,22 +92,6 @@ def read_cursor(
 
 def _no_foreign_name(name: str) -> tuple[str, Labels]:
     raise ValueError(f"{name!r} is quoted, and a canonical text has keys only")
-
-
-def _digest(packed: bytes, key: bytes) -> bytes:
-    return hmac.new(key, _PURPOSE + packed, hashlib.sha256).digest()
-
-
-def _authentic(text: str, key: bytes) -> bytes | None:
-    if not text.isascii() or len(text) > _LENGTH_MAX:
-        return None
-    try:
-        # Strictly: characters outside of the alphabet would make many texts of one cursor.
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    digest, packed = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-    return packed if hmac.compare_digest(digest, _digest(packed, key)) else None
 
 
 def _refuse(pointer: str, message: str) -> NoReturn:

@@ -17,6 +17,7 @@ from mapi.search import (
     column_statement,
     column_text,
     count_statement,
+    cursor_content,
     filter_text,
     join_filters,
     page_statements,
@@ -25,8 +26,7 @@ from mapi.search import (
     parse_limit,
     parse_sort,
     position_of,
-    read_cursor,
-    write_cursor,
+    search_from_cursor,
 )
 from mapi.series.name_map import series_from_name
 from mapi.wire.enums import RunKind, RunStatus
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from uuid import UUID
 
+    from mapi.access.cursors import Cursors
     from mapi.database.door import Connection
     from mapi.search import Column, Position, Statement
 
@@ -44,6 +45,8 @@ __all__ = ["Query", "find_runs"]
 
 #: Where the parts of a query stand in a request; the form sent by POST has them at its root.
 _IN_QUERY: Final = "/query"
+#: What cursors are bound to here; which search it is they say themselves.
+_LIST: Final = {"list": "runs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Query:
 
 
 async def find_runs(
-    connection: Connection, project_id: int, sent: Query, *, key: bytes
+    connection: Connection, project_id: int, sent: Query, *, cursors: Cursors
 ) -> RunPage:
     """Return one page of a search.
 
@@ -75,14 +78,16 @@ async def find_runs(
         connection: a transaction whose reach has the project.
         project_id: the project that is searched.
         sent: the query.
-        key: a secret of the deployment, for cursors.
+        cursors: what signs where the page ends, and reads where the one before did.
 
     Raises:
         InvalidError: a part of the query breaks the language's rules.
     """
     now = datetime.now(UTC)
     limit = parse_limit(sent.limit, pointer=sent.pointer("limit"))
-    search, columns, after = await _understand(connection, project_id, sent, key=key, now=now)
+    search, columns, after = await _understand(
+        connection, project_id, sent, cursors=cursors, now=now
+    )
     rows: list[tuple[Any, ...]] = []
     for statement in page_statements(search, limit, after):
         rows += await _fetch(connection, statement)
@@ -92,7 +97,7 @@ async def find_runs(
     run_ids: list[UUID] = [row[-1] for row in page]
     next_cursor = None
     if len(rows) > limit:
-        next_cursor = write_cursor(search, position_of(page[-1]), key=key, issued=now)
+        next_cursor = cursors.write(_LIST, cursor_content(search, position_of(page[-1])))
     total = None
     if sent.with_total:
         ((total,),) = await _fetch(connection, count_statement(search))
@@ -106,7 +111,7 @@ async def find_runs(
 
 
 async def _understand(
-    connection: Connection, project_id: int, sent: Query, *, key: bytes, now: datetime
+    connection: Connection, project_id: int, sent: Query, *, cursors: Cursors, now: datetime
 ) -> tuple[Search, Sequence[Column], Position | None]:
     filters, sort, columns = list(sent.filters), sent.sort, sent.columns
     nodes = [
@@ -133,12 +138,11 @@ async def _understand(
             columns, series_from_name=series_from_name, pointer=sent.pointer("columns")
         )
     if sent.cursor is not None:
-        search, after = read_cursor(
-            sent.cursor,
+        pointer = sent.pointer("cursor")
+        search, after = search_from_cursor(
+            cursors.read(sent.cursor, _LIST, pointer=pointer),
             Given(project_id, tree, keys, sent.in_trash),
-            key=key,
-            now=now,
-            pointer=sent.pointer("cursor"),
+            pointer=pointer,
         )
         return search, shown, after
     asked: dict[str, Any] = {}

@@ -95,6 +95,11 @@ def _portions(file: BinaryIO) -> Iterator[list[Any]]:
         yield portion
 
 
+def _count(lines: Sequence[Any]) -> int:
+    """Return how much lines of one type hold: each one thing, but of points each as many as it has."""
+    return sum(len(one.values) if isinstance(one, PointsLine) else 1 for one in lines)
+
+
 def _writer_of(line: Any) -> tuple[Any, ...]:
     if isinstance(line, PointsLine | RunLine | AttemptLine | DocumentLine):
         return (id(line),)  # each by itself
@@ -139,7 +144,7 @@ class _Import:
             await writer.write(lines)
 
         await self._database.run(self._principal.reach, work)
-        self.rows[str(first.__struct_config__.tag)] += len(lines)
+        self.rows[str(first.__struct_config__.tag)] += _count(lines)
         self._places[type(first)] += len(lines)
 
     async def finish(self) -> None:

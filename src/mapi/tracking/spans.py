@@ -9,7 +9,6 @@ from msgspec import Raw
 
 from mapi.database.arrays import IntArray
 from mapi.database.queries import query
-from mapi.errors import Fault, InvalidError
 from mapi.series.budgets import fit_sizes
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.logs import drops_of, skip_taken
@@ -114,23 +113,20 @@ async def read_spans(
     *,
     stream: str | None = None,
     rank: int | None = None,
-    cursor: str | None = None,
+    after: tuple[int, int] | None = None,
     limit: int = SPAN_PAGE_MAX,
-) -> tuple[list[SpanFacts], str | None]:
-    """Return spans by their start, and the cursor of the next page.
+) -> tuple[list[SpanFacts], tuple[int, int] | None]:
+    """Return spans by their start, and where the page ended if there is more.
 
     Args:
         connection: a transaction of the run's tenant.
         run_id: the run.
         stream: only of this one.
         rank: only of this one.
-        cursor: of the page before.
+        after: where the page before ended: start and number of its last span.
         limit: how many at most.
-
-    Raises:
-        InvalidError: the cursor is none of ours.
     """
-    start_ns, last_id = (-1, 0) if cursor is None else _position(cursor)
+    start_ns, last_id = (-1, 0) if after is None else after
     found = await connection.execute(
         query("spans.read"),
         {
@@ -160,13 +156,4 @@ async def read_spans(
     ]
     if len(rows) <= limit:
         return spans, None
-    return spans, f"{spans[-1].start_ns}.{spans[-1].id}"
-
-
-def _position(cursor: str) -> tuple[int, int]:
-    """Return where a page ended: the cursor reaches nowhere that its holder could not ask for."""
-    start, _, last = cursor.partition(".")
-    is_ours = all(part.isascii() and part.isdigit() and len(part) < 20 for part in (start, last))
-    if not is_ours or max(int(start), int(last)) >= 2**63:
-        raise InvalidError(Fault("/query/cursor", "it is no cursor that a page of spans gave"))
-    return int(start), int(last)
+    return spans, (spans[-1].start_ns, spans[-1].id)

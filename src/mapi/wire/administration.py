@@ -207,7 +207,10 @@ class ImportAnswer(Answer, kw_only=True):
     """`POST /v1/import`."""
 
     runs: Annotated[list[str], Meta(description="Ids, as they were exported.")]
-    rows: Annotated[dict[str, int], Meta(description="By kind.")]
+    rows: Annotated[
+        dict[str, int],
+        Meta(description="What the file holds, by kind; what was here already is counted too."),
+    ]
     warnings: Annotated[list[str], Meta(description="What a person should know.")] = field(
         default_factory=list
     )

@@ -89,5 +89,7 @@ class RunGroups(Answer, kw_only=True):
     """`GET /v1/run-groups`."""
 
     groups: Annotated[list[RunGroup], Meta(description="By value.")]
-    runs_total: Annotated[int, Meta(description="Members of all groups.")]
+    runs_total: Annotated[
+        int, Meta(description="Members of all groups, those without the series too.")
+    ]
     runs_without: Annotated[int, Meta(description="Runs that lack the series.")]

@@ -13,6 +13,7 @@ from mapi.wire.metrics import Step, StreamName
 from mapi.wire.values import WireValue
 
 __all__ = [
+    "CURSOR_LENGTH_MAX",
     "AttemptBody",
     "AttemptEnd",
     "AttemptFacts",
@@ -37,8 +38,10 @@ __all__ = [
 ProjectName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 #: `run_` and a UUID; the few characters more are for other spellings of one.
 RunId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
-#: What a cursor can grow to: the canonical filter has 4 096 characters, sorts and values come to it.
-Cursor: TypeAlias = Annotated[str, Meta(min_length=1, max_length=16_384)]
+#: What a cursor can grow to: a filter of 4 096 characters of up to 4 bytes and six texts of 256,
+#: should none of it compress.
+CURSOR_LENGTH_MAX = 40_000
+Cursor: TypeAlias = Annotated[str, Meta(min_length=1, max_length=CURSOR_LENGTH_MAX)]
 _DisplayName: TypeAlias = Annotated[str, Meta(max_length=200)]
 _Note: TypeAlias = Annotated[str, Meta(max_length=20_000)]
 _ExternalId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
-from tests.mapi.tenants_access import caller, give_token
+from tests.mapi.callers import client_of
+from tests.mapi.tenants_access import give_token
 
 from mapi.wire.enums import Scope
 
@@ -30,7 +31,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 async def post(app: Litestar, tenant: Tenant, body: bytes, encoding: str) -> tuple[int, str]:
     token = give_token(tenant, Scope.WRITE)
     headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
-    async with caller(app, token.text, headers=headers) as client:
+    async with client_of(app, token.text, headers=headers) as client:
         answer = await client.post("/v1/runs", content=body)
     return answer.status_code, answer.json().get("code", "")
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.mapi.callers import client_of
 from tests.mapi.storing import temporary_objects
-from tests.mapi.tenants_access import caller, give_token
+from tests.mapi.tenants_access import give_token
 
 from mapi.api.app import build_app
 from mapi.api.entrance import Entrance
@@ -51,7 +52,7 @@ async def test_only_our_own_names_are_served(
     entrance = Entrance(
         checks_host=True, public_url="https://mapi.example", names=frozenset({"box.lan"})
     )
-    async with caller(
+    async with client_of(
         build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
     ) as client:
         answer = await client.get("/healthz", headers={"Host": host})
@@ -78,13 +79,13 @@ async def test_pages_of_other_origins_do_not_write(
     entrance = Entrance(public_url="https://mapi.example")
     token = give_token(tenant, Scope.WRITE)
     app = build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
-    async with caller(app, token.text, headers={"Origin": origin}) as client:
+    async with client_of(app, token.text, headers={"Origin": origin}) as client:
         assert (await client.post("/v1/runs", json={})).status_code == (201 if is_ours else 403)
         assert (await client.get("/v1/session")).status_code == 200
 
 
 async def test_every_answer_tells_a_browser_to_be_careful_and_has_an_id(app: Litestar) -> None:
-    async with caller(app) as client:
+    async with client_of(app) as client:
         answers = [
             await client.get(path) for path in ("/healthz", "/nothing", "/v1/runs/x", "/sign-in")
         ]
@@ -109,7 +110,7 @@ async def test_every_answer_tells_a_browser_to_be_careful_and_has_an_id(app: Lit
 async def test_long_addresses_and_headers_are_refused_before_anything_is_looked_up(
     app: Litestar, path: str, headers: dict[str, str], status: int, code: str
 ) -> None:
-    async with caller(app, headers=headers) as client:
+    async with client_of(app, headers=headers) as client:
         answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
@@ -118,7 +119,7 @@ async def test_long_addresses_and_headers_are_refused_before_anything_is_looked_
 async def test_an_address_with_a_zero_is_refused_before_the_database_sees_it(
     app: Litestar, tenant: Tenant, path: str
 ) -> None:
-    async with caller(app, give_token(tenant, Scope.ADMIN).text) as client:
+    async with client_of(app, give_token(tenant, Scope.ADMIN).text) as client:
         answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (422, "SCHEMA_INVALID")
 
@@ -126,7 +127,7 @@ async def test_an_address_with_a_zero_is_refused_before_the_database_sees_it(
 async def test_a_misspelt_parameter_is_refused_with_the_right_one(
     app: Litestar, tenant: Tenant
 ) -> None:
-    async with caller(app, give_token(tenant, Scope.ADMIN).text) as client:
+    async with client_of(app, give_token(tenant, Scope.ADMIN).text) as client:
         answer = await client.get("/v1/audit", params={"limti": 3})
     assert answer.status_code == 422
     (fault,) = answer.json()["errors"]
@@ -144,14 +145,14 @@ async def test_too_many_requests_are_told_when_to_come_back(
         entrance=Entrance(requests_per_second=0.2),
     )
     one, other = give_token(tenant, Scope.READ), give_token(tenant, Scope.READ)
-    async with caller(app, one.text) as client:
+    async with client_of(app, one.text) as client:
         statuses = [(await client.get("/v1/session")).status_code for _ in range(3)]
         refused = await client.get("/v1/session")
     assert statuses == [200, 200, 429]
     assert refused.json()["code"] == "RATE_LIMITED"
     assert refused.json()["retryable"] is True
     assert 1 <= int(refused.headers["retry-after"]) <= 5
-    async with caller(app, other.text) as client:
+    async with client_of(app, other.text) as client:
         assert (await client.get("/v1/session")).status_code == 200
 
 
@@ -162,7 +163,7 @@ async def test_who_guesses_tokens_is_stopped(database: Database) -> None:
         objects=temporary_objects(),
         entrance=Entrance(requests_per_second=1),
     )
-    async with caller(app, "mapi_guess") as client:
+    async with client_of(app, "mapi_guess") as client:
         found = {(await client.get("/v1/session")).status_code for _ in range(260)}
     assert found == {401, 429}
 
@@ -191,7 +192,7 @@ async def test_the_log_has_a_line_for_each_request_and_no_secret_or_body(
         database, version="0", objects=temporary_objects(), entrance=Entrance(logs_requests=True)
     )
     token = give_token(tenant, Scope.WRITE)
-    async with caller(app, token.text) as client:
+    async with client_of(app, token.text) as client:
         made = await client.post("/v1/runs", json={"name": "private words", "params": {"k": "v9"}})
         await client.get("/v1/runs/private-words", params={"x": "secret-filter"})
         await client.get("/sign-in", params={"code": token.text})
@@ -244,7 +245,7 @@ async def test_the_meters_are_open_on_loopback_only_or_to_the_operators_token(
         (Entrance(metrics_token="scrape"), "scrape", 200),
         (Entrance(metrics_token="scrape"), "scrap", 401),
     ):
-        async with caller(
+        async with client_of(
             build_app(database, version="0", objects=temporary_objects(), entrance=entrance), token
         ) as client:
             await client.get("/healthz")

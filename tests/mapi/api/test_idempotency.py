@@ -7,8 +7,9 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.mapi.callers import client_of
 from tests.mapi.storing import temporary_objects
-from tests.mapi.tenants_access import caller, give_token, value_of
+from tests.mapi.tenants_access import give_token, value_of
 
 from mapi.api.app import build_app
 from mapi.database.door import Database
@@ -39,7 +40,7 @@ async def test_the_same_request_gets_the_same_answer_from_every_replica(
     try:
         answers = []
         for replica in (app, build_app(other, version="0", objects=temporary_objects()), app):
-            async with caller(replica, token.text) as client:
+            async with client_of(replica, token.text) as client:
                 answers.append(await client.post("/v1/runs", json={"name": "a"}, headers=headers))
     finally:
         await other.close()
@@ -56,7 +57,7 @@ async def test_the_same_request_gets_the_same_answer_from_every_replica(
 
 async def test_another_request_with_the_key_is_refused(app: Litestar, tenant: Tenant) -> None:
     token, headers = give_token(tenant, Scope.ADMIN), key()
-    async with caller(app, token.text) as client:
+    async with client_of(app, token.text) as client:
         await client.post("/v1/runs", json={"name": "a"}, headers=headers)
         for path, body in (("/v1/runs", {"name": "b"}), ("/v1/projects", {"name": "a"})):
             answer = await client.post(path, json=body, headers=headers)
@@ -69,7 +70,7 @@ async def test_of_many_at_once_one_makes_it_and_the_others_are_told(
     app: Litestar, tenant: Tenant
 ) -> None:
     token, headers = give_token(tenant, Scope.WRITE), key()
-    async with caller(app, token.text) as client:
+    async with client_of(app, token.text) as client:
         answers = await asyncio.gather(
             *(client.post("/v1/runs", json={}, headers=headers) for _ in range(8))
         )
@@ -81,7 +82,7 @@ async def test_while_the_first_is_under_way_the_second_is_told_to_wait_until_it_
     app: Litestar, tenant: Tenant
 ) -> None:
     token, headers = give_token(tenant, Scope.WRITE), key()
-    async with caller(app, token.text) as client:
+    async with client_of(app, token.text) as client:
         await client.post("/v1/runs", json={}, headers=headers)
         under_way = (
             "update mapi.idempotency_keys set status = null, body = null where tenant_id = %s"
@@ -100,7 +101,7 @@ async def test_while_the_first_is_under_way_the_second_is_told_to_wait_until_it_
 
 async def test_a_failed_request_does_not_use_its_key_up(app: Litestar, tenant: Tenant) -> None:
     token, headers = give_token(tenant, Scope.WRITE), key()
-    async with caller(app, token.text) as client:
+    async with client_of(app, token.text) as client:
         assert (await client.post("/v1/runs", json={"x": 1}, headers=headers)).status_code == 422
         assert (await client.post("/v1/runs", json={}, headers=headers)).status_code == 201
 
@@ -111,7 +112,7 @@ async def test_a_key_belongs_to_its_token_and_is_free_after_a_day(
     headers = key()
     one, other = give_token(tenant, Scope.WRITE), give_token(tenant, Scope.WRITE)
     for token in (one, other):
-        async with caller(app, token.text) as client:
+        async with client_of(app, token.text) as client:
             await client.post("/v1/runs", json={}, headers=headers)
     assert runs_of(tenant) == 2
     value_of(
@@ -120,7 +121,7 @@ async def test_a_key_belongs_to_its_token_and_is_free_after_a_day(
         " where tenant_id = %s",
         tenant.id,
     )
-    async with caller(app, one.text) as client:
+    async with client_of(app, one.text) as client:
         answer = await client.post("/v1/runs", json={"name": "other"}, headers=headers)
     assert answer.status_code == 201
     kept = value_of(
@@ -134,7 +135,7 @@ async def test_a_kept_answer_is_sealed_with_the_callers_token(
 ) -> None:
     admin, headers = give_token(tenant, Scope.ADMIN), key()
     body = {"name": "a", "scopes": ["runs:read"]}
-    async with caller(app, admin.text) as client:
+    async with client_of(app, admin.text) as client:
         made = await client.post("/v1/tokens", json=body, headers=headers)
         again = await client.post("/v1/tokens", json=body, headers=headers)
     assert made.json() == again.json()
@@ -147,7 +148,7 @@ async def test_a_kept_answer_is_sealed_with_the_callers_token(
 
 @pytest.mark.parametrize("bad", ["a" * 256, "\x01"])
 async def test_a_key_that_is_none_is_refused(app: Litestar, tenant: Tenant, bad: str) -> None:
-    async with caller(app, give_token(tenant, Scope.WRITE).text) as client:
+    async with client_of(app, give_token(tenant, Scope.WRITE).text) as client:
         answer = await client.post("/v1/runs", json={}, headers={"Idempotency-Key": bad})
     assert answer.status_code == 422
     assert runs_of(tenant) == 0

@@ -10,8 +10,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.run_caller import set_limits
-from tests.mapi.tenants_access import value_of
+from tests.mapi.tenants_access import set_limits, value_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mapi.run_caller import caller_of, set_limits
+from tests.mapi.callers import caller_of
+from tests.mapi.tenants_access import set_limits
 
 from mapi.api.tags import key_from_path
 

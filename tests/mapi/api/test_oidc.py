@@ -10,8 +10,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
+from tests.mapi.callers import client_of
 from tests.mapi.storing import temporary_objects
-from tests.mapi.tenants_access import caller, value_of
+from tests.mapi.tenants_access import value_of
 
 from mapi.api.app import build_app
 from mapi.api.entrance import Entrance
@@ -61,7 +62,7 @@ def app_for(database: Database, provider: str, tenant: Tenant, *, role: str | No
 
 async def sign_in(app: Any, *, person: str = "anna", misdeed: str = "") -> httpx.Response:
     """Go the way of a browser, and return the last answer; its cookies are a session, if any."""
-    async with caller(app) as client:
+    async with client_of(app) as client:
         begun = await client.get("/sign-in/oidc")
         assert begun.status_code == 302
         back = await at_provider(begun.headers["location"], person, misdeed)
@@ -138,13 +139,13 @@ async def test_only_the_browser_that_began_can_end_and_on_any_replica(
 ) -> None:
     one = app_for(database, provider, tenant, role="viewer")
     two = app_for(database, provider, tenant, role="viewer")
-    async with caller(one) as victim, caller(one) as attacker:
+    async with client_of(one) as victim, client_of(one) as attacker:
         await victim.get("/sign-in/oidc")
         begun = await attacker.get("/sign-in/oidc")
         back = await at_provider(begun.headers["location"], "mallory")
         assert (await victim.get(back)).status_code == 401
         kept = dict(attacker.cookies)
-    async with caller(two, cookies=kept) as elsewhere:
+    async with client_of(two, cookies=kept) as elsewhere:
         assert (await elsewhere.get(back)).status_code == 303
         # A code works once.
         assert (await elsewhere.get(back)).status_code == 401
@@ -153,10 +154,10 @@ async def test_only_the_browser_that_began_can_end_and_on_any_replica(
 async def test_a_provider_that_is_away_is_told_and_none_is_no_page(
     database: Database, tenant: Tenant
 ) -> None:
-    async with caller(app_for(database, "http://127.0.0.1:1", tenant)) as client:
+    async with client_of(app_for(database, "http://127.0.0.1:1", tenant)) as client:
         answer = await client.get("/sign-in/oidc")
         assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
         assert "Sign in with your organisation" in (await client.get("/sign-in")).text
-    async with caller(build_app(database, version="0", objects=temporary_objects())) as client:
+    async with client_of(build_app(database, version="0", objects=temporary_objects())) as client:
         assert (await client.get("/sign-in/oidc")).status_code == 404
         assert "organisation" not in (await client.get("/sign-in")).text

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from tests.mapi.run_caller import Caller, caller_of, set_limits
+from tests.mapi.callers import RunCaller, caller_of
+from tests.mapi.tenants_access import set_limits
 
 if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
@@ -44,7 +45,7 @@ def figures(answer: Any) -> tuple[int, int, int, int]:
     return tuple(answer[name] for name in names)
 
 
-async def stored(call: Caller, key: str, **query: Any) -> dict[Any, float]:
+async def stored(call: RunCaller, key: str, **query: Any) -> dict[Any, float]:
     curve = await call("GET", "/metrics/points", key=key, **query)
     return {step: value for step, _, value in curve["points"]}
 
@@ -58,7 +59,7 @@ async def test_a_spent_budget_keeps_what_fits_and_answers_with_the_figures(
         problem = await call("POST", "/metrics", body, status=429)
         assert problem["code"] == "QUOTA_EXCEEDED"
         assert not problem.get("retryable", False)
-        assert "retry-after" not in call.headers
+        assert "retry-after" not in call.answered
         assert figures(problem) == (10, 0, 0, 2)
         assert [one["pointer"] for one in problem["errors"]] == [
             "/series/0/values/10",
@@ -258,7 +259,7 @@ async def test_points_logged_again_are_corrected_and_audited_once(
         assert figures(await call("POST", "/metrics/corrections", body)) == (0, 5, 0, 0)
         audit = "select principal, action, fields from mapi.audit where tenant_id = %s"
         ((principal, action, fields),) = rows(tenant, audit)
-        assert (principal, action) == ("the runs:write caller", "correct points")
+        assert (principal, action) == ("test", "correct points")
         assert (fields["points"], fields["series"]) == (2, ["loss"])
         summary = "select max_value, count from mapi.run_metric_summary where tenant_id = %s"
         assert (54.0, 5) in rows(tenant, summary)

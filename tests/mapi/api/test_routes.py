@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from litestar import Litestar, get
-from tests.mapi.tenants_access import caller, give_token, make_group, make_person, value_of
+from tests.mapi.callers import client_of
+from tests.mapi.tenants_access import give_token, make_group, make_person, value_of
 
 from mapi.api.authentication import PUBLIC
 from mapi.api.description import BODY
@@ -95,7 +96,7 @@ async def test_without_a_token_that_counts_only_public_routes_answer(
         seen += 1
         where = address(path, tenant)
         for token in (None, revoked.text, expired.text, forged, "rubbish"):
-            async with caller(app, token) as client:
+            async with client_of(app, token) as client:
                 answer = await client.request(method, where)
             assert answer.status_code == 401, (method, path, token)
             assert answer.json()["code"] == "UNAUTHENTICATED"
@@ -119,7 +120,7 @@ async def test_nobody_reads_or_changes_what_belongs_to_another_tenant(
         more = named(app, method, handler)
         if method in {"POST", "PUT", "PATCH"}:
             more["json"] = body_for(handler)
-        async with caller(app, stranger.text) as client:
+        async with client_of(app, stranger.text) as client:
             other = await client.request(method, theirs, **more)
             none = await client.request(method, missing, **more)
         assert other.status_code == 404, (method, path, other.text)
@@ -144,7 +145,7 @@ async def test_a_viewer_reads_and_nothing_else(app: Litestar, tenant: Tenant) ->
         if handler.opt.get(PUBLIC):
             continue
         more = named(app, method, handler)
-        async with caller(app, viewer.token) as client:
+        async with client_of(app, viewer.token) as client:
             answer = await client.request(method, address(path, tenant), **more)
         if handler.opt[RIGHT] is not Scope.READ:
             assert answer.status_code == 403, (method, path, answer.text)
@@ -162,7 +163,7 @@ async def test_a_token_for_reading_does_not_write_whatever_its_owner_is(
         if handler.opt.get(PUBLIC) or handler.opt[RIGHT] is Scope.READ:
             continue
         more = named(app, method, handler)
-        async with caller(app, reading.text) as client:
+        async with client_of(app, reading.text) as client:
             answer = await client.request(method, address(path, tenant), **more)
         assert answer.status_code == 403, (method, path)
 
@@ -174,7 +175,7 @@ async def test_a_runner_host_reaches_the_routes_of_runners_only(
     for method, path, handler in routes(app):
         if handler.opt.get(PUBLIC) or path.startswith("/v1/runner"):
             continue
-        async with caller(app, host.text) as client:
+        async with client_of(app, host.text) as client:
             answer = await client.request(method, address(path, tenant))
         assert answer.status_code == 403, (method, path)
 
@@ -183,7 +184,7 @@ async def test_a_user_without_a_role_sees_no_run_and_makes_none(
     app: Litestar, tenant: Tenant
 ) -> None:
     nobody = make_person(tenant, None)
-    async with caller(app, nobody.token) as client:
+    async with client_of(app, nobody.token) as client:
         assert (await client.get(f"/v1/runs/{tenant.run()}")).status_code == 403
         assert (await client.post("/v1/runs", json={})).status_code == 403
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.tenants_access import caller, give_token, make_person, value_of
+from tests.mapi.callers import client_of
+from tests.mapi.tenants_access import give_token, make_person, value_of
 
 from mapi.access.last_use import LastUses
 from mapi.access.tokens import authenticate
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def make(app: Litestar, token: str, **sent: Any) -> Any:
-    async with caller(app, token) as client:
+    async with client_of(app, token) as client:
         return await client.post("/v1/tokens", json={"name": "made", **sent})
 
 
@@ -32,7 +33,7 @@ async def test_a_token_is_shown_once_and_kept_as_a_hash(app: Litestar, tenant: T
     made = await make(app, admin.token, scopes=["runs:read"])
     assert made.status_code == 201
     text = made.json()["token"]
-    async with caller(app, text) as client:
+    async with client_of(app, text) as client:
         assert (await client.get("/v1/session")).json()["scopes"] == ["runs:read"]
         listed = (await client.get("/v1/tokens")).text
     assert text not in listed
@@ -108,10 +109,10 @@ async def test_a_revoked_token_is_refused_at_once_and_revoking_again_finds_nothi
 ) -> None:
     admin = make_person(tenant, Role.ADMIN)
     made = (await make(app, admin.token, scopes=["runs:read"])).json()
-    async with caller(app, admin.token) as client:
+    async with client_of(app, admin.token) as client:
         assert (await client.delete(f"/v1/tokens/{made['id']}")).status_code == 204
         assert (await client.delete(f"/v1/tokens/{made['id']}")).status_code == 404
-    async with caller(app, made["token"]) as client:
+    async with client_of(app, made["token"]) as client:
         assert (await client.get("/v1/session")).status_code == 401
 
 
@@ -122,10 +123,10 @@ async def test_only_an_admin_revokes_or_sees_the_tokens_of_others(
     stranger = make_person(other_tenant, Role.ADMIN)
     admins = admin.token.split("_")[1]
     for person in (viewer, stranger):
-        async with caller(app, person.token) as client:
+        async with client_of(app, person.token) as client:
             assert (await client.delete(f"/v1/tokens/{admins}")).status_code == 404
             assert admins not in (await client.get("/v1/tokens")).text
-    async with caller(app, admin.token) as client:
+    async with client_of(app, admin.token) as client:
         assert viewer.token.split("_")[1] in (await client.get("/v1/tokens")).text
         assert (await client.delete(f"/v1/tokens/{viewer.token.split('_')[1]}")).status_code == 204
 
@@ -134,9 +135,9 @@ async def test_a_user_who_loses_the_role_loses_what_the_token_could_do(
     app: Litestar, tenant: Tenant
 ) -> None:
     admin, person = make_person(tenant, Role.ADMIN), make_person(tenant, Role.RUNNER)
-    async with caller(app, person.token) as client:
+    async with client_of(app, person.token) as client:
         assert (await client.post("/v1/runs", json={})).status_code == 201
-        async with caller(app, admin.token) as other:
+        async with client_of(app, admin.token) as other:
             gone = await other.delete("/v1/members", params={"user": person.name})
         assert gone.status_code == 204
         assert (await client.post("/v1/runs", json={})).status_code == 403
@@ -147,7 +148,7 @@ async def test_the_last_use_is_written_later_and_never_goes_back(
 ) -> None:
     token = give_token(tenant, Scope.READ)
     statement = "select last_used from mapi.tokens where id = %s"
-    async with caller(app, token.text) as client:
+    async with client_of(app, token.text) as client:
         await client.get("/v1/session")
     assert value_of(tenant, statement, token.id) is None
     uses = LastUses()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
+import pty
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from PIL import Image
 from tests.mapi.callers import make_token
@@ -20,9 +24,10 @@ from mapi.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.mapi.tenants import Tenant
+
+    from mapi import Client
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +56,14 @@ def mapi(url: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, capfdbinary:
         return outcome
 
     return called
+
+
+@pytest.fixture
+def api(url: str, tenant: Tenant) -> Iterator[Client]:
+    from mapi import Client
+
+    with Client(url, token=make_token(tenant)) as found:
+        yield found
 
 
 @pytest.fixture
@@ -231,6 +244,164 @@ def test_an_export_is_a_file_or_standard_output(mapi: Any, run: str, tmp_path: P
     assert err.splitlines()[1:3] == ["  nme = a", "  ^^^"]
 
 
+def test_an_export_is_taken_back(mapi: Any, run: str, tmp_path: Path) -> None:
+    mapi("runs", "log-metric", run, "loss=1", "acc=2", "--step", "0")
+    mapi("runs", "tag", run, "team=ads")
+    target = str(tmp_path / "run.jsonl")
+    mapi("runs", "export", run, "-o", target)
+    said = mapi("runs", "import", target)
+    assert (said.out, said.err) == ("1 runs, 1 params, 1 tags, 2 points\n", "")
+    assert json.loads(mapi("runs", "import", target, "-o", "json").out)["runs"] == [run]
+    (tmp_path / "torn.jsonl").write_bytes(Path(target).read_bytes()[:-20])
+    assert "lines/6" in mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err
+    assert "does not exist" in mapi("runs", "import", str(tmp_path / "none"), code=2).err
+
+
+def test_runs_are_summed_up_in_groups(mapi: Any) -> None:
+    for lr, loss in (("1", "1"), ("1", "3"), ("2", "5")):
+        one = mapi("runs", "create", "--param", f"lr={lr}").out.strip()
+        mapi("runs", "log-metric", one, f"loss={loss}", "--step", "4", "--label", "split=val")
+    words = ["runs", "groups", "loss{split=val}", "--by", "params.lr"]
+    rows = list(csv.DictReader(io.StringIO(mapi(*words, "--format", "csv").out)))
+    assert [(one["params.lr"], one["step"], one["runs"], one["mean"]) for one in rows] == [
+        ("1", "4", "2", "2.0"),
+        ("2", "4", "1", "5.0"),
+    ]
+    (only,) = json.loads(mapi(*words, "-f", "params.lr = 2", "--format", "json").out)
+    assert (only["min"], only["std"]) == (5.0, None)
+    assert json.loads(mapi(*words, "-o", "json").out)["runs_total"] == 3
+    assert json.loads(mapi(*words, "--from", "5", "--format", "json").out) == []
+    err = mapi("runs", "groups", "loss{split=", code=2).err
+    assert err.splitlines()[1] == "  loss{split="
+    err = mapi("runs", "groups", "loss", "--by", "nme", code=2).err
+    assert err.splitlines()[1:3] == ["  nme", "  ^^^"]
+
+
+def test_spans_series_and_points_are_lists_and_bodies(mapi: Any, run: str, api: Client) -> None:
+    api.runs.log_spans(
+        run, [{"name": "fwd", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 2_500_000}]
+    )
+    (span,) = json.loads(mapi("runs", "spans", run, "--format", "json").out)
+    assert (span["name"], span["duration_ms"], span["stream"]) == ("fwd", 2.5, "")
+    assert json.loads(mapi("runs", "spans", run, "--stream", "data", "--format", "json").out) == []
+    body = json.loads(mapi("runs", "spans", run, "-o", "json").out)
+    assert body["spans"][0]["duration_ns"] == 2_500_000
+    mapi("runs", "log-metric", run, "loss=nan", "--step", "1")
+    assert json.loads(mapi("runs", "metrics", run, "-o", "json").out)["series"][0]["count"] == 1
+    points = json.loads(mapi("runs", "points", run, "loss", "-o", "json").out)["points"]
+    assert [(one["step"], one["value"]) for one in points] == [(1, "NaN")]
+
+
+def test_what_may_be_kept_and_what_is_are_lists(mapi: Any, run: str) -> None:
+    mapi("runs", "log-metric", run, "loss=1", "--step", "0")
+    found = {
+        one["budget"]: one["limit"] for one in json.loads(mapi("limits", "--format", "json").out)
+    }
+    assert found["points"] == 500_000
+    assert json.loads(mapi("limits", "-o", "json").out)["tracking"] == found
+    rows = json.loads(mapi("usage", "--format", "json").out)
+    assert {"project": "default", "kind": "points", "rows": 1} in [
+        {name: one[name] for name in ("project", "kind", "rows")} for one in rows
+    ]
+    assert json.loads(mapi("usage", "-o", "json").out)["projects"][0]["runs"] == 1
+    assert "no project" in mapi("limits", "--project", "none", code=2).err
+
+
+def on_terminal(url: str, token: str, *words: str) -> tuple[str, str]:
+    """Run a command whose standard error is a terminal; return what it printed on both."""
+    ours, theirs = pty.openpty()
+    program = "from mapi.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        env={**os.environ, "MAPI_URL": url, "MAPI_TOKEN": token, "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+    )
+    os.close(theirs)
+    seen = b""
+    # A terminal whose other side is closed is an error to read, not an end.
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 65_536):
+            seen += piece
+    os.close(ours)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, seen
+    return out, seen.decode()
+
+
+def test_a_body_is_the_one_of_the_interface(
+    mapi: Any, run: str, url: str, tenant: Tenant, api: Client
+) -> None:
+    other = mapi("runs", "create").out.strip()
+    mapi("runs", "log-metric", run, "loss=nan", "--step", "1", "--label", "split=val")
+    mapi("experiments", "create", "e")
+    view = mapi("views", "create", "v", "--filter", "params.lr > 0").out.strip()
+    token = make_token(tenant)
+    for words, path in (
+        (
+            ("runs", "ls", "--columns", "metrics.loss{split=val}"),
+            "runs?columns=metrics.loss{split=val}",
+        ),
+        (("runs", "show", run), f"runs/{run}"),
+        (("runs", "metrics", run), f"runs/{run}/metrics"),
+        (("runs", "compare", run, other), f"run-compare?ids={run},{other}&buckets=1"),
+        (("runs", "groups", "loss{split=val}"), "run-groups?y=loss{split=val}"),
+        (("experiments", "ls"), "experiments"),
+        (("views", "ls"), "saved-views"),
+        (("views", "show", view), f"saved-views/{view}"),
+        (("limits",), "limits"),
+    ):
+        said = json.loads(mapi(*words, "-o", "json").out)
+        answer = httpx.get(f"{url}/v1/{path}", headers={"Authorization": f"Bearer {token}"})
+        body = answer.json()
+        # What ends a list is no part of one that has no end.
+        body.pop("next_cursor", None)
+        said.pop("next_cursor", None)
+        assert without_durations(said) == without_durations(body), words
+
+
+def without_durations(found: Any) -> Any:
+    """Leave out how long a run goes on by now."""
+    if isinstance(found, dict):
+        return {k: without_durations(v) for k, v in found.items() if k != "duration_seconds"}
+    return [without_durations(one) for one in found] if isinstance(found, list) else found
+
+
+def test_the_four_verbs_write_into_a_finished_run(mapi: Any, run: str, tmp_path: Path) -> None:
+    image = tmp_path / "a.png"
+    Image.new("L", (3, 2)).save(image)
+    mapi("runs", "edit", run, "--status", "succeeded")
+    mapi("runs", "log-metric", run, "revenue=12.5")
+    mapi("runs", "log-param", run, "market=de")
+    mapi("runs", "tag", run, "stage=live")
+    mapi("runs", "log-image", run, "dashboard", str(image))
+    shown = mapi("runs", "show", run).out
+    for text in ("status      succeeded", "metric      revenue = 12.5", "param       market = de"):
+        assert text in shown
+    assert "tag         stage = live" in shown
+
+
+def test_transfers_show_a_bar_on_a_terminal_and_nowhere_else(
+    mapi: Any, run: str, url: str, tenant: Tenant, tmp_path: Path
+) -> None:
+    token = make_token(tenant)
+    target, large, small = (str(tmp_path / name) for name in ("a.jsonl", "a.png", "b.png"))
+    Image.effect_noise((1_300, 1_300), 100).save(large)
+    Image.new("L", (3, 2)).save(small)
+    for label, words in (
+        ("Exporting", ("runs", "export", run, "-o", target)),
+        ("Importing", ("runs", "import", target)),
+        ("Sending", ("runs", "log-image", run, "noise", large)),
+    ):
+        out, err = on_terminal(url, token, *words)
+        assert label in err
+        assert "100%" in err
+        assert label not in out
+        assert mapi(*words).err == ""
+    assert on_terminal(url, token, "runs", "log-image", run, "small", small)[1] == ""
+
+
 def test_runs_are_compared(mapi: Any, run: str) -> None:
     other = mapi("runs", "create", "--param", "lr=0.2", "--param", "same=1").out.strip()
     mapi("runs", "log-param", run, "same=1")
@@ -314,3 +485,10 @@ def test_the_shell_is_offered_commands_runs_and_fields(
         "name,metrics.loss{split=val}"
     ]
     assert completed("http://127.0.0.1:1", token, "mapi runs show run_") == []
+    assert completed(url, token, "mapi runs ls --project def") == ["default"]
+    assert completed(url, token, "mapi runs groups loss --by params.l") == ["params.lr"]
+    assert {"export", "import", "groups", "spans"} <= set(completed(url, token, "mapi runs "))
+    assert {"limits", "usage"} <= set(completed(url, token, "mapi "))
+    mapi("runs", "rm", run)
+    assert completed(url, token, "mapi runs restore run_") == [run]
+    assert completed(url, token, "mapi runs show run_") == []

@@ -57,6 +57,27 @@ def test_every_command_has_help_and_says_what_it_does(run: Any, path: tuple[str,
     assert all(line.strip() for line in outcome.out.splitlines()[:1])
 
 
+#: Commands that print rows.
+LISTS = {"ls", "list", "metrics", "points", "spans", "compare", "groups", "limits", "usage"}
+#: They print an object as JSON.
+OBJECTS = {("admin", "limits")}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in commands(_group) if path[-1] in LISTS and path not in OBJECTS],
+    ids=" ".join,
+)
+def test_every_list_is_a_table_json_or_csv(path: tuple[str, ...]) -> None:
+    found: Any = _group
+    for name in path:
+        found = found.get_command(click.Context(found), name)
+    options = {one.name: one for one in found.params}
+    assert options["form"].type.choices == ("table", "json", "csv")
+    # What the server on this machine lists has no body of an answer.
+    assert path[0] == "admin" or options["output"].type.choices == ("json",)
+
+
 def test_help_loads_neither_the_server_nor_the_database() -> None:
     said = subprocess.run(
         [

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.mapi.callers import make_token
-from tests.mapi.sdk.asking import BOTH, Asking
+from tests.mapi.sdk.asking import BOTH, METRICS_TOKEN, Asking
 from tests.mapi.serving import serving
 
 import mapi
+from mapi.api.entrance import Entrance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def url(database_url: str) -> Iterator[str]:
-    with serving(database_url) as found:
+    with serving(database_url, Entrance(metrics_token=METRICS_TOKEN)) as found:
         yield found
 
 

@@ -7,6 +7,7 @@ import ipaddress
 import json
 import socket
 import ssl
+import struct
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,11 +22,17 @@ __all__ = [
     "SmallServer",
     "certified",
     "cuts",
+    "cuts_a_chunk",
     "cuts_in_the_midst",
     "drips",
+    "drips_by_the_second",
     "drips_headers",
     "free_port",
+    "listens_only",
     "problem",
+    "reads_slowly",
+    "resets",
+    "resets_in_the_midst",
     "says",
     "serving_script",
     "stays_silent",
@@ -128,7 +135,12 @@ def says(
 
 
 def problem(
-    status: int, code: str, *, retryable: bool = False, retry_after: int | None = None, **more: Any
+    status: int,
+    code: str,
+    *,
+    retryable: bool = False,
+    retry_after: int | str | None = None,
+    **more: Any,
 ) -> Callable[[socket.socket, SmallServer], None]:
     """Answer with a problem."""
     body = {
@@ -161,6 +173,26 @@ def cuts_in_the_midst(connection: socket.socket, server: SmallServer) -> None:
     connection.shutdown(socket.SHUT_RDWR)
 
 
+def cuts_a_chunk(connection: socket.socket, server: SmallServer) -> None:
+    del server
+    connection.sendall(
+        b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n8\r\n{"name":\r\n40\r\n{'
+    )
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+def resets(connection: socket.socket, server: SmallServer) -> None:
+    """End the connection as a host does that has forgotten it: RST, not FIN."""
+    del server
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def resets_in_the_midst(connection: socket.socket, server: SmallServer) -> None:
+    connection.sendall(b'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"name":')
+    resets(connection, server)
+
+
 def drips(connection: socket.socket, server: SmallServer) -> None:
     """Send the head at once and the body a byte at a time, each well within any read's limit."""
     connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
@@ -168,10 +200,54 @@ def drips(connection: socket.socket, server: SmallServer) -> None:
         connection.sendall(b" ")
 
 
+def drips_by_the_second(connection: socket.socket, server: SmallServer) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+    while not server.ends.wait(1):
+        connection.sendall(b" ")
+
+
 def drips_headers(connection: socket.socket, server: SmallServer) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nx-long: ")
     while not server.ends.wait(0.05):
         connection.sendall(b"x")
+
+
+@contextlib.contextmanager
+def listens_only() -> Iterator[SmallServer]:
+    """Let connections be made, and take none of them up."""
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as listening:
+        yield SmallServer(f"http://127.0.0.1:{listening.getsockname()[1]}")
+
+
+@contextlib.contextmanager
+def reads_slowly() -> Iterator[SmallServer]:
+    """Read a few bytes now and then, from a window that is as small as it gets."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(16)
+        found = SmallServer(f"http://127.0.0.1:{listening.getsockname()[1]}")
+
+        def read() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    threading.Thread(target=trickle, args=[connection], daemon=True).start()
+
+        def trickle(connection: socket.socket) -> None:
+            with connection, contextlib.suppress(OSError):
+                while not found.ends.wait(0.05) and connection.recv(64):
+                    pass
+
+        reading = threading.Thread(target=read, daemon=True)
+        reading.start()
+        try:
+            yield found
+        finally:
+            found.ends.set()
+            with contextlib.suppress(OSError):
+                listening.shutdown(socket.SHUT_RDWR)
+            reading.join(10)
 
 
 def free_port() -> int:

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.mapi.callers import make_token
 
@@ -53,6 +53,9 @@ def test_the_page_runs(url: str, tenant: Tenant, tmp_path: Path) -> None:
         outputs[name] = done.stdout
     assert "the nearest is train_loss" in outputs["python"]
     assert "first 0.01" in outputs["python"]
+    assert "[100.0, 150.0]" in outputs["python"]
+    assert "{'params.optimizer': 'adam'} 100 0.4 None 1" in outputs["python"]
+    assert "delete points" in outputs["python"]
     assert (tmp_path / "run.jsonl").exists()
     assert "metric      loss{split=val} = 0.5 at step 10" in outputs["shell"]
 
@@ -60,5 +63,34 @@ def test_the_page_runs(url: str, tenant: Tenant, tmp_path: Path) -> None:
 def test_every_method_of_the_page_exists() -> None:
     import mapi
 
-    for name in re.findall(r"\bapi\.runs\.(\w+)", PAGE.read_text()):
-        assert hasattr(mapi.AsyncClient("http://x", token="t").runs, name)
+    api = mapi.AsyncClient("http://x", token="t")
+    for path in re.findall(r"\bapi\.((?:\w+\.)?\w+)", PAGE.read_text()):
+        found: Any = api
+        for name in path.split("."):
+            assert hasattr(found, name), path
+            found = getattr(found, name)
+
+
+def test_every_part_of_the_client_stands_in_the_reference() -> None:
+    from tests.test_reference import directives
+    from tests.test_reference import found as object_at
+
+    import mapi
+
+    shown = {object_at(path) for path in directives()}
+    api = mapi.Client("http://x", token="t")
+    parts = {type(part) for name, part in vars(api).items() if not name.startswith("_")}
+    assert {mapi.Client, mapi.Run, mapi.Producer, *parts} <= shown
+    described = mapi.Client.__doc__ or ""
+    for name in vars(api):
+        assert name.startswith("_") or f"        {name}: " in described, name
+
+
+def test_every_method_says_what_it_does() -> None:
+    import mapi
+
+    api = mapi.Client("http://x", token="t")
+    for name, part in vars(api).items():
+        for method in dir(part):
+            if not name.startswith("_") and not method.startswith("_"):
+                assert (getattr(part, method).__doc__ or "").strip(), f"api.{name}.{method}"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.mapi.callers import make_token
-from tests.mapi.run_caller import set_limits
 from tests.mapi.sdk.asking import BOTH, TOKEN
 from tests.mapi.sdk.small_servers import cuts, problem, says, serving_script
 from tests.mapi.sdk.test_transport import COUNTS, FACTS
+from tests.mapi.tenants_access import set_limits
 
 import mapi
 from mapi.wire.enums import RunStatus

@@ -52,6 +52,26 @@ def test_what_a_run_is_made_with_is_what_it_has(asking: Asking) -> None:
     assert asking("runs.create", external_id="mine").id == run.id
 
 
+def test_a_finished_run_takes_what_a_notebook_has_to_say(asking: Asking) -> None:
+    run = asking("runs.create")
+    asking("runs.update", run, status="succeeded")
+    asking("runs.log_metric", run, "revenue", 12.5)
+    asking("runs.log_params", run, {"market": "de"})
+    asking("runs.set_tags", run, {"stage": "live"})
+    asking("runs.log_image", run, "dashboard", Image.new("L", (3, 2)))
+    asking("runs.log_table", run, "weeks", [[1, 2.5]], columns=["week", "revenue"])
+    assert asking("runs.get", run).status is RunStatus.SUCCEEDED
+    (series,) = asking("runs.metrics", run)
+    assert (series.key, series.is_scalar, series.last_value) == ("revenue", True, 12.5)
+    param = asking("runs.params", run)["market"]
+    assert (param.text, param.source.value) == ("de", "api")
+    assert asking("runs.tags", run) == {"stage": "live"}
+    assert [(one.key, one.source.value) for one in asking("runs.media", run)] == [
+        ("dashboard", "api"),
+        ("weeks", "api"),
+    ]
+
+
 def test_points_come_back_exactly(asking: Asking) -> None:
     run = asking("runs.create")
     values = [0.1, float("nan"), float("inf"), -1e308, 5e-324]

@@ -359,14 +359,14 @@ def test_a_prefix_of_the_address_stays(kind: str) -> None:
 def test_an_address_that_is_dead_does_not_hide_one_that_answers(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def two(*_: Any) -> list[str]:
+    def two(*_: Any, seconds: float) -> list[str]:
         return ["127.0.0.2", "127.0.0.1"]
 
-    async def async_two(*_: Any) -> list[str]:
-        return two()
+    async def async_two(*_: Any, seconds: float) -> list[str]:
+        return two(seconds=seconds)
 
-    monkeypatch.setattr("mapi.sdk.synchronous.transport.resolve", two)
-    monkeypatch.setattr("mapi.sdk.asynchronous.transport.async_resolve", async_two)
+    monkeypatch.setattr("mapi.sdk.synchronous.network.resolve", two)
+    monkeypatch.setattr("mapi.sdk.asynchronous.network.async_resolve", async_two)
     with serving_script(says(200, SESSION)) as server:
         assert ask(kind, server.url, "session").name == "test"
 

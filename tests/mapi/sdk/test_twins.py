@@ -89,7 +89,7 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
     said = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "pip install 'expr-tracker[platform]'" in said.stdout
+    assert "pip install 'expr-tracker[client]'" in said.stdout
 
 
 def test_a_client_loads_no_server() -> None:

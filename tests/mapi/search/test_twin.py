@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, given, settings
@@ -16,13 +17,13 @@ from mapi.search import (
     Search,
     SortKey,
     count_statement,
+    cursor_content,
     evaluate,
     filter_text,
     in_order,
     page_statements,
     position_of,
-    read_cursor,
-    write_cursor,
+    search_from_cursor,
 )
 from mapi.search.nodes import Not
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from tests.mapi.search.conftest import Doors
 
-KEY = b"a key of the tests"
 # The database is made once, and each example leaves it as it was.
 SHARED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -71,8 +71,8 @@ def walk(doors: Doors, search: Search, limit: int) -> list[str]:
         if len(rows) <= limit:
             return found
         position = position_of(rows[limit - 1])
-        cursor = write_cursor(search, position, key=KEY, issued=NOW)
-        search, after = read_cursor(cursor, Given(search.project_id), key=KEY, now=NOW)
+        said = json.loads(json.dumps(cursor_content(search, position)))
+        search, after = search_from_cursor(said, Given(search.project_id))
 
 
 @SHARED

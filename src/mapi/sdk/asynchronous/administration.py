@@ -1,14 +1,24 @@
-"""Tokens, projects and the search language: ``api.tokens``, ``api.projects``, ``api.search``."""
+"""Who may do what, and how much: ``api.tokens``, ``api.projects``, ``api.members``, ``api.limits``.
+
+And ``api.audit``, which says who did what, and ``api.search``, the search language.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of
+from mapi.sdk.calls import id_of, query_of
 from mapi.sdk.checks import checked, given, time_text
 from mapi.sdk.filters import joined_texts
 from mapi.wire.administration import (
+    AuditEntry,
+    AuditPage,
+    LimitsAnswer,
+    LimitsBody,
+    MemberBody,
+    MemberFacts,
+    MemberPage,
     ProjectCreate,
     ProjectFacts,
     ProjectPage,
@@ -16,21 +26,34 @@ from mapi.wire.administration import (
     TokenFacts,
     TokenMade,
     TokenPage,
+    UsageAnswer,
 )
 from mapi.wire.runs import ParseBody, ParsedFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from mapi.sdk.calls import Named
     from mapi.sdk.checks import Time
     from mapi.sdk.filters import Filter, Listed
 
-__all__ = ["AsyncProjects", "AsyncSearch", "AsyncTokens", "ProjectList", "TokenList"]
+__all__ = [
+    "AsyncAudit",
+    "AsyncLimits",
+    "AsyncMembers",
+    "AsyncProjects",
+    "AsyncSearch",
+    "AsyncTokens",
+    "MemberList",
+    "ProjectList",
+    "TokenList",
+]
 
+_PAGE_ENTRIES: Final = 500
 #: In a class with a method `list`, that word is the method.
 TokenList: TypeAlias = list[TokenFacts]
 ProjectList: TypeAlias = list[ProjectFacts]
+MemberList: TypeAlias = list[MemberFacts]
 
 
 class AsyncTokens(AsyncResource):
@@ -83,6 +106,90 @@ class AsyncProjects(AsyncResource):
     async def list(self) -> ProjectList:
         """Return the projects that you see, and what you are in each."""
         return (await self._get("projects", answer=ProjectPage)).projects
+
+
+class AsyncMembers(AsyncResource):
+    """Members: who has which role."""
+
+    async def list(self) -> MemberList:
+        """Return who has which role in the projects that you see."""
+        return (await self._get("members", answer=MemberPage)).members
+
+    async def set(self, user: str, role: str, *, project: str | None = None) -> MemberFacts:
+        """Give a user a role; a new user is made.
+
+        Args:
+            user: the name.
+            role: ``viewer``, ``runner`` or ``admin``.
+            project: where; by default in every project of the tenant.
+        """
+        body = checked(given(user=user, role=role, project=project), MemberBody)
+        return await self._put("members", answer=MemberFacts, body=body)
+
+    async def remove(self, user: str, *, project: str | None = None) -> None:
+        """Take a user's role away; the user's tokens can do nothing there from now on.
+
+        Args:
+            user: the name.
+            project: where; by default the role that holds in every project.
+        """
+        await self._delete("members", query=query_of(user=user, project=project))
+
+
+class AsyncLimits(AsyncResource):
+    """Limits: what a run may keep, and what is kept."""
+
+    async def get(self, *, project: str | None = None) -> LimitsAnswer:
+        """Return what holds for a run of a project, and for one request.
+
+        Args:
+            project: by default the client's, or the token's own.
+        """
+        query = query_of(project=project or self._project)
+        return await self._get("limits", answer=LimitsAnswer, query=query)
+
+    async def set(
+        self,
+        changes: Mapping[str, int | Literal["unlimited"] | None],
+        *,
+        project: str | None = None,
+    ) -> LimitsAnswer:
+        """Change limits of a project, up to those of the tenant; an admin may.
+
+        Args:
+            changes: by budget: ``{"points": 1_000_000}``; `None` goes back to what stands above.
+            project: by default the client's.
+
+        Raises:
+            InvalidError: a word is no budget, or a limit none; nothing was sent.
+        """
+        sent = given(tracking=dict(changes), project=project or self._project)
+        return await self._put("limits", answer=LimitsAnswer, body=checked(sent, LimitsBody))
+
+    async def usage(self) -> UsageAnswer:
+        """Return rows and bytes by kind, of each project that you see."""
+        return await self._get("usage", answer=UsageAnswer)
+
+
+class AsyncAudit(AsyncResource):
+    """The audit: who changed what."""
+
+    async def page(self, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
+        """Return one page of the audit, the newest first; `list` goes through all of them."""
+        return await self._get(
+            "audit", answer=AuditPage, query=query_of(limit=limit, cursor=cursor)
+        )
+
+    async def list(self) -> AsyncIterator[AuditEntry]:
+        """Yield who changed rights, tokens, members, limits and the log, the newest first."""
+        cursor: str | None = None
+        while True:
+            page = await self.page(limit=_PAGE_ENTRIES, cursor=cursor)
+            for one in page.entries:
+                yield one
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
 
 class AsyncSearch(AsyncResource):

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Self
 
 from mapi.errors import SettingError
 from mapi.sdk.agent import agent
-from mapi.sdk.asynchronous.administration import AsyncProjects, AsyncSearch, AsyncTokens
+from mapi.sdk.asynchronous.administration import (
+    AsyncAudit,
+    AsyncLimits,
+    AsyncMembers,
+    AsyncProjects,
+    AsyncSearch,
+    AsyncTokens,
+)
 from mapi.sdk.asynchronous.experiments import AsyncExperiments
+from mapi.sdk.asynchronous.installation import AsyncInstallation
 from mapi.sdk.asynchronous.runs import AsyncRuns
 from mapi.sdk.asynchronous.transport import AsyncTransport
 from mapi.sdk.asynchronous.views import AsyncViews
@@ -46,7 +54,11 @@ class AsyncClient:
         views: saved searches.
         tokens: who may do what.
         projects: where runs belong.
+        members: who has which role.
+        limits: what a run may keep, and what is kept.
+        audit: who changed what.
         search: how a filter is read.
+        server: whether it is alive and ready, its meters, and the description of its interface.
 
     Raises:
         SettingError: nothing says where the server is.
@@ -77,7 +89,11 @@ class AsyncClient:
         self.views = AsyncViews(self._transport, server.project)
         self.tokens = AsyncTokens(self._transport, server.project)
         self.projects = AsyncProjects(self._transport, server.project)
+        self.members = AsyncMembers(self._transport, server.project)
+        self.limits = AsyncLimits(self._transport, server.project)
+        self.audit = AsyncAudit(self._transport, server.project)
         self.search = AsyncSearch(self._transport, server.project)
+        self.server = AsyncInstallation(self._transport, server.project)
 
     def __repr__(self) -> str:
         server = self._transport.server

@@ -1,17 +1,13 @@
-"""Runs as records: make, find, change, delete, compare, export."""
+"""Runs as records: make, find, change, delete."""
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import UNSET, UnsetType
 
-from mapi.errors import Fault, InvalidError
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import Call, encoded, id_of, path_of, query_of
+from mapi.sdk.calls import Repetition, encoded, id_of, query_of
 from mapi.sdk.checks import (
     checked,
     checked_params,
@@ -22,17 +18,17 @@ from mapi.sdk.checks import (
 )
 from mapi.sdk.filters import joined_texts, texts_of
 from mapi.sdk.tables import FoundPage, FoundRun, pandas_frame, polars_frame
-from mapi.wire.comparison import Comparison
+from mapi.wire.administration import Deleted
 from mapi.wire.decoding import BODY_BYTES_MAX
-from mapi.wire.enums import ExportFormat
 from mapi.wire.runs import RunFacts, RunFields, RunPatch, RunSearch, decode_run_create
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping
 
     from mapi.sdk.calls import Named
     from mapi.sdk.checks import Time
     from mapi.sdk.filters import Listed, Search
+    from mapi.sdk.tables import Asked
 
 __all__ = ["AsyncRunRecords"]
 
@@ -164,11 +160,11 @@ class AsyncRunRecords(AsyncResource):
             if left is not None:
                 left -= len(page.runs)
 
-    async def to_pandas(self, **search: Any) -> Any:
+    async def to_pandas(self, **search: Unpack[Asked]) -> Any:
         """Return the runs that `list` would yield as a pandas data frame."""
         return pandas_frame([run async for run in self.list(**search)])
 
-    async def to_polars(self, **search: Any) -> Any:
+    async def to_polars(self, **search: Unpack[Asked]) -> Any:
         """Return the runs that `list` would yield as a polars data frame."""
         return polars_frame([run async for run in self.list(**search)])
 
@@ -224,73 +220,18 @@ class AsyncRunRecords(AsyncResource):
         """Take a run out of the trash."""
         return await self._post("runs", id_of(run), "restore", answer=RunFacts)
 
-    async def compare(
-        self, *runs: Named, keys: Sequence[str] | None = None, buckets: int = 200
-    ) -> Comparison:
-        """Return 2 to 10 runs side by side: summaries, params, tags, curves, media.
-
-        Args:
-            runs: which.
-            keys: the metrics to compare; by default all.
-            buckets: into how many the curves are divided.
-        """
-        query = query_of(
-            ids=",".join(map(id_of, runs)),
-            keys=None if keys is None else ",".join(keys),
-            buckets=buckets,
-        )
-        return await self._get("run-compare", answer=Comparison, query=query)
-
-    async def export(
-        self,
-        target: str | os.PathLike[str] | BinaryIO,
-        *,
-        run: Named | None = None,
-        filter: Search = None,  # noqa: A002 - the word of the interface
-        format: str = "jsonl",  # noqa: A002 - the word of the interface
-        progress: Callable[[int, int | None], None] | None = None,
-    ) -> int:
-        """Write a run, or all runs that a filter matches, into a file as they were logged.
-
-        Args:
-            target: a path, where the file appears when it is whole, or an open file.
-            run: one run.
-            filter: in its place, a search.
-            format: ``jsonl`` holds everything; ``csv`` and ``parquet`` hold the points.
-            progress: takes the bytes that came, and how many there are, if that is known.
+    async def purge(self, run: Named) -> Deleted:
+        """Delete a run of the trash for good, with all that it has; an admin may.
 
         Returns:
-            How many bytes were written.
+            How many rows that were, and about how many bytes.
+
+        Raises:
+            StateConflictError: the run is not in the trash.
         """
-        if format not in {one.value for one in ExportFormat}:
-            words = tuple(one.value for one in ExportFormat)
-            raise InvalidError(
-                Fault(
-                    "/format",
-                    f"{format!r} is not in the list: {', '.join(words)}",
-                    "",
-                    None,
-                    None,
-                    words,
-                )
-            )
-        if run is not None:
-            path = path_of("v1", "runs", id_of(run), "export", query=query_of(format=format))
-        else:
-            query = query_of(format=format, filter=texts_of(filter), project=self._project)
-            path = path_of("v1", "export", "runs", query=query)
-        call = Call("GET", path, bytes)
-        if not isinstance(target, str | os.PathLike):
-            return await self._transport.download(call, target.write, progress=progress)
-        whole = Path(target)
-        partial = whole.with_name(f"{whole.name}.part")
-        with ExitStack() as undo:
-            file = undo.enter_context(partial.open("wb"))
-            undo.callback(partial.unlink, missing_ok=True)
-            size = await self._transport.download(call, file.write, progress=progress)
-            file.close()
-            partial.replace(whole)
-        return size
+        return await self._post(
+            "runs", id_of(run), "purge", answer=Deleted, repetition=Repetition.ONCE
+        )
 
 
 def _said(patch: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mapi.sdk.asynchronous.run import AsyncRun
+from mapi.sdk.asynchronous.run_attempts import AsyncRunAttempts
+from mapi.sdk.asynchronous.run_comparison import AsyncRunComparison
+from mapi.sdk.asynchronous.run_corrections import AsyncRunCorrections
+from mapi.sdk.asynchronous.run_events import AsyncRunEvents
+from mapi.sdk.asynchronous.run_files import AsyncRunFiles
 from mapi.sdk.asynchronous.run_log import AsyncRunLog
+from mapi.sdk.asynchronous.run_media import AsyncRunMedia
 from mapi.sdk.asynchronous.run_readings import AsyncRunReadings
 from mapi.sdk.asynchronous.run_records import AsyncRunRecords
 
@@ -18,8 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["AsyncRuns"]
 
 
-class AsyncRuns(AsyncRunRecords, AsyncRunLog, AsyncRunReadings):
-    """Runs: make, find, write, read, compare."""
+class AsyncRuns(
+    AsyncRunRecords,
+    AsyncRunLog,
+    AsyncRunMedia,
+    AsyncRunAttempts,
+    AsyncRunReadings,
+    AsyncRunEvents,
+    AsyncRunComparison,
+    AsyncRunFiles,
+    AsyncRunCorrections,
+):
+    """Runs: make, find, write, read, follow, compare, export."""
 
     async def create(  # noqa: PLR0913 - its parts, given by name
         self,

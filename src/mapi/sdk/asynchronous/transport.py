@@ -1,22 +1,18 @@
-"""Calls over HTTP: each within its deadline, made again where that is safe.
-
-Below `httpcore`, which frames HTTP, every read and write is bounded by what its call has left. That
-is why this is not `httpx`: its limits are for one read each, and a server that sends a byte a second
-would hold a call for as long as it likes.
-"""
+"""Calls over HTTP: each within its deadline, made again where that is safe."""
 
 from __future__ import annotations
 
 import os
 import ssl
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpcore
 import msgspec
 
-from mapi.config import proxy_for
+from mapi.sdk.asynchronous.network import pool_for
 from mapi.sdk.calls import Call, Reply, decoded
 from mapi.sdk.deadlines import Deadline
 from mapi.sdk.errors import (
@@ -28,22 +24,19 @@ from mapi.sdk.errors import (
     ServerUnreachableError,
     error_of_answer,
 )
-from mapi.sdk.pacing import async_resolve, async_sleep
+from mapi.sdk.pacing import async_sleep
 from mapi.sdk.repeating import TRIES_MAX, pause_before_repetition
 from mapi.sdk.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
+    from mapi.sdk.calls import Progress, Source
 
 __all__ = ["AsyncTransport"]
 
 #: The largest answer that is no transfer; a comparison of ten long runs has 20 MB.
 ANSWER_BYTES_MAX: Final = 128 << 20
-#: Requests of one client at a time; more wait for each other.
-_CONNECTIONS_MAX: Final = 32
-#: The server closes what is silent for five seconds; a request must not cross with that.
-_KEEP_ALIVE_SECONDS: Final = 3.0
 _PROBLEM_BYTES_MAX: Final = 1 << 20
 
 _Found = TypeVar("_Found")
@@ -93,14 +86,49 @@ class AsyncTransport:
             ConnectionFailedError: there is no answer, within the time or at all.
         """
         reply = await self.reply(call, timeout_seconds=timeout_seconds)
-        if reply is None:
-            return cast("_Found", None)
-        try:
-            return decoded(call, reply)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise AnswerUnreadableError(
-                f"{call.method} {call.path} was answered with what this client cannot read: {error}"
-            ) from None
+        return cast("_Found", None) if reply is None else _read(call, reply)
+
+    async def upload(
+        self,
+        call: Call[_Found],
+        source: Source,
+        *,
+        progress: Progress | None = None,
+        answer_seconds: float | None = None,
+    ) -> _Found:
+        """Send content of any length piece by piece; each piece has the time of a call.
+
+        Args:
+            call: what is asked; its body is the content.
+            source: the content.
+            progress: takes how many bytes went, and how many there are.
+            answer_seconds: how long the answer may take behind the last piece; by default as long
+                as one of a call.
+
+        Raises:
+            ApiError: the server refuses the call.
+            ConnectionFailedError: there is no answer, within the time or at all.
+        """
+        tries = 0
+        while True:
+            tries += 1
+            deadline = Deadline(self.timeout_seconds)
+            pieces = _Pieces(
+                source,
+                deadline,
+                piece_seconds=self.timeout_seconds,
+                answer_seconds=self.timeout_seconds if answer_seconds is None else answer_seconds,
+                progress=progress,
+            )
+            try:
+                return _read(call, await self._try(call, deadline, content=pieces))
+            except ClientError as error:
+                pause = pause_before_repetition(
+                    error, call, tries=tries, remaining_seconds=self.timeout_seconds
+                )
+                if pause is None or tries >= self.tries:
+                    raise
+            await async_sleep(pause)
 
     async def reply(
         self, call: Call[Any], *, timeout_seconds: float | None = None
@@ -128,7 +156,7 @@ class AsyncTransport:
         call: Call[Any],
         write: Callable[[bytes], object],
         *,
-        progress: Callable[[int, int | None], None] | None = None,
+        progress: Progress | None = None,
     ) -> int:
         """Pass an answer of any length on as it comes; each piece has the time of a call.
 
@@ -167,20 +195,38 @@ class AsyncTransport:
         """Return the content of a reply, from where it says that it is; our token stays here."""
         if reply.status < 300:
             return reply.body
-        parts = urlsplit(reply.headers["location"])
+        return await self.elsewhere(Call(call.method, reply.headers["location"], bytes))
+
+    async def elsewhere(
+        self, call: Call[_Found], source: Source | None = None, *, progress: Progress | None = None
+    ) -> _Found:
+        """Return the answer to a call whose path is a whole address; our token stays here.
+
+        Args:
+            call: what is asked.
+            source: the body, if it has one.
+            progress: takes how many bytes of it went, and how many there are.
+        """
+        parts = urlsplit(call.path)
         other = AsyncTransport(
             Server(f"{parts.scheme}://{parts.netloc}", ""),
             timeout_seconds=self.timeout_seconds,
             agent=self._headers["User-Agent"],
+            tries=self.tries,
         )
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         try:
-            return await other.send(Call(call.method, path, bytes))
+            there = replace(call, path=path)
+            if source is None:
+                return await other.send(there)
+            return await other.upload(there, source, progress=progress)
         finally:
             await other.close()
 
-    async def _try(self, call: Call[Any], deadline: Deadline) -> Reply:
-        async with self.stream(call, deadline) as (status, headers, chunks):
+    async def _try(
+        self, call: Call[Any], deadline: Deadline, *, content: _Pieces | None = None
+    ) -> Reply:
+        async with self.stream(call, deadline, content=content) as (status, headers, chunks):
             parts: list[bytes] = []
             size = 0
             async for chunk in chunks:
@@ -195,20 +241,23 @@ class AsyncTransport:
 
     @asynccontextmanager
     async def stream(
-        self, call: Call[Any], deadline: Deadline
+        self, call: Call[Any], deadline: Deadline, *, content: _Pieces | None = None
     ) -> AsyncIterator[tuple[int, Mapping[str, str], AsyncIterator[bytes]]]:
         """Yield status, headers and the pieces of an answer as they come; one try.
 
         Args:
             call: what is asked.
             deadline: of all of it; who reads may extend it from piece to piece.
+            content: the body, in place of the call's own.
 
         Raises:
             ApiError: the server refuses the call.
             ConnectionFailedError: there is no answer, or it breaks off.
         """
         headers = {**self._headers, **call.headers}
-        if call.body or call.method in {"POST", "PUT", "PATCH"}:
+        if content is not None:
+            headers["Content-Length"] = str(content.size_bytes)
+        elif call.body or call.method in {"POST", "PUT", "PATCH"}:
             headers["Content-Length"] = str(len(call.body))
         where = f"{call.method} {self.server.url}{call.path.partition('?')[0]}"
         try:
@@ -216,14 +265,16 @@ class AsyncTransport:
                 call.method,
                 f"{self._origin}{self._prefix}{call.path}",
                 headers=list(headers.items()),
-                content=call.body,
+                # The library takes anything that can be gone through; its types say less.
+                content=call.body if content is None else cast("Any", content),
                 extensions={"timeout": _timeouts(deadline)},
             ) as answer:
                 named = {
                     name.decode("latin-1").lower(): value.decode("latin-1")
                     for name, value in answer.headers
                 }
-                if answer.status >= 300 and not (call.follows and "location" in named):
+                is_answer = answer.status < 300 or answer.status in call.takes
+                if not is_answer and not (call.follows and "location" in named):
                     raise error_of_answer(
                         answer.status, named, await _start_of(answer), where=where
                     )
@@ -258,8 +309,46 @@ class AsyncTransport:
         # answers from them.
         if self._pool is None or self._process != os.getpid():
             self._process = os.getpid()
-            self._pool = _pool_for(self.server.url)
+            self._pool = pool_for(self.server.url)
         return self._pool
+
+
+class _Pieces:
+    """Content on its way: the deadline moves on with each piece, and somebody hears of it."""
+
+    def __init__(
+        self,
+        source: Source,
+        deadline: Deadline,
+        *,
+        piece_seconds: float,
+        answer_seconds: float,
+        progress: Progress | None,
+    ) -> None:
+        self.size_bytes = source.size_bytes
+        self._source = source
+        self._deadline = deadline
+        self._seconds = (piece_seconds, answer_seconds)
+        self._progress = progress
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        done = 0
+        for piece in self._source.pieces():
+            yield piece  # whoever asks for the next has sent this one
+            done += len(piece)
+            self._deadline.extend(self._seconds[0])
+            if self._progress is not None:
+                self._progress(done, self.size_bytes)
+        self._deadline.extend(self._seconds[1])
+
+
+def _read(call: Call[_Found], reply: Reply) -> _Found:
+    try:
+        return decoded(call, reply)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise AnswerUnreadableError(
+            f"{call.method} {call.path} was answered with what this client cannot read: {error}"
+        ) from None
 
 
 def _said(error: Exception) -> str:
@@ -285,104 +374,3 @@ def _timeouts(deadline: Deadline) -> dict[str, Any]:
         "write": deadline,
         "pool": max(0.0, deadline.remaining()),
     }
-
-
-def _pool_for(url: str) -> httpcore.AsyncConnectionPool:
-    limits: dict[str, Any] = {
-        "ssl_context": ssl.create_default_context() if url.startswith("https:") else None,
-        "max_connections": _CONNECTIONS_MAX,
-        "keepalive_expiry": _KEEP_ALIVE_SECONDS,
-        "network_backend": _Network(),
-    }
-    proxy = proxy_for(url)
-    if proxy is None:
-        return httpcore.AsyncConnectionPool(**limits)
-    parts = urlsplit(proxy)
-    login = None if parts.username is None else (parts.username, parts.password or "")
-    address = f"{parts.scheme}://{parts.hostname}:{parts.port or 80}"
-    return httpcore.AsyncHTTPProxy(proxy_url=address, proxy_auth=login, **limits)
-
-
-class _Network(httpcore.AsyncNetworkBackend):
-    """Connections whose reads and writes ask a deadline how long they may take."""
-
-    def __init__(self) -> None:
-        self._inner = httpcore.AnyIOBackend()
-
-    async def connect_tcp(  # noqa: PLR0917 - as the library has it
-        self,
-        host: str,
-        port: int,
-        timeout: Any = None,  # noqa: ASYNC109
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        try:
-            addresses = await async_resolve(host, port)
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from None
-        failure: Exception = httpcore.ConnectError(f"{host} has no address")
-        for at, address in enumerate(addresses):
-            # Each of several addresses has its share of the time, so that a dead first one does
-            # not take all of it.
-            share = _left(timeout, httpcore.ConnectTimeout) / (len(addresses) - at)
-            try:
-                return _Stream(
-                    await self._inner.connect_tcp(
-                        address, port, share, local_address, socket_options
-                    )
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        raise failure
-
-    async def sleep(self, seconds: float) -> None:
-        await async_sleep(seconds)
-
-
-class _Stream(httpcore.AsyncNetworkStream):
-    """One connection."""
-
-    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
-        self._inner = inner
-
-    async def read(self, max_bytes: int, timeout: Any = None) -> bytes:  # noqa: ASYNC109
-        return await self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
-
-    async def write(self, buffer: bytes, timeout: Any = None) -> None:  # noqa: ASYNC109
-        # In pieces, as the library gives each of its writes all of the time.
-        for at in range(0, len(buffer), _PIECE_BYTES):
-            piece = buffer[at : at + _PIECE_BYTES]
-            await self._inner.write(piece, _left(timeout, httpcore.WriteTimeout))
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: Any = None,  # noqa: ASYNC109
-    ) -> httpcore.AsyncNetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        return _Stream(await self._inner.start_tls(ssl_context, server_hostname, left))
-
-    def get_extra_info(self, info: str) -> Any:  # lint-ok: names: as the library calls it
-        return self._inner.get_extra_info(info)
-
-
-_PIECE_BYTES: Final = 1 << 14
-
-
-def _left(timeout: Any, kind: type[httpcore.TimeoutException]) -> float:
-    """Return the seconds that a read, a write or a connection may take.
-
-    Raises:
-        TimeoutException: none are left.
-    """
-    seconds = timeout.remaining() if isinstance(timeout, Deadline) else timeout
-    if seconds is None:
-        return 3_600.0
-    if seconds <= 0:
-        raise kind("the time of the call is over")
-    return float(seconds)

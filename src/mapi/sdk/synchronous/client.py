@@ -12,8 +12,16 @@ from mapi.sdk.calls import Call
 from mapi.sdk.deadlines import TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX
 from mapi.sdk.repeating import TRIES_MAX
 from mapi.sdk.server import find_server
-from mapi.sdk.synchronous.administration import Projects, Search, Tokens
+from mapi.sdk.synchronous.administration import (
+    Audit,
+    Limits,
+    Members,
+    Projects,
+    Search,
+    Tokens,
+)
 from mapi.sdk.synchronous.experiments import Experiments
+from mapi.sdk.synchronous.installation import Installation
 from mapi.sdk.synchronous.runs import Runs
 from mapi.sdk.synchronous.transport import Transport
 from mapi.sdk.synchronous.views import Views
@@ -48,7 +56,11 @@ class Client:
         views: saved searches.
         tokens: who may do what.
         projects: where runs belong.
+        members: who has which role.
+        limits: what a run may keep, and what is kept.
+        audit: who changed what.
         search: how a filter is read.
+        server: whether it is alive and ready, its meters, and the description of its interface.
 
     Raises:
         SettingError: nothing says where the server is.
@@ -79,7 +91,11 @@ class Client:
         self.views = Views(self._transport, server.project)
         self.tokens = Tokens(self._transport, server.project)
         self.projects = Projects(self._transport, server.project)
+        self.members = Members(self._transport, server.project)
+        self.limits = Limits(self._transport, server.project)
+        self.audit = Audit(self._transport, server.project)
         self.search = Search(self._transport, server.project)
+        self.server = Installation(self._transport, server.project)
 
     def __repr__(self) -> str:
         server = self._transport.server

@@ -43,23 +43,39 @@ class Resource:
         body: bytes = b"{}",
         makes: bool = False,
         query: Sequence[tuple[str, str]] = (),
+        repetition: Repetition = Repetition.SAFE,
     ) -> _Found:
         """Post what may be sent twice; what makes something carries a key of its own."""
         packed, headers = with_body(body, makes=makes)
         path = path_of("v1", *parts, query=query)
-        return self._transport.send(Call("POST", path, answer, packed, headers))
+        return self._transport.send(Call("POST", path, answer, packed, headers, repetition))
+
+    def _put(self, *parts: str, answer: type[_Found], body: bytes) -> _Found:
+        packed, headers = with_body(body)
+        path = path_of("v1", *parts)
+        return self._transport.send(Call("PUT", path, answer, packed, headers))
 
     def _patch(
-        self, *parts: str, answer: type[_Found], body: bytes, if_match: str | None
+        self,
+        *parts: str,
+        answer: type[_Found],
+        body: bytes,
+        if_match: str | None = None,
+        content_type: str = _MERGE_PATCH,
     ) -> _Found:
         # A merge patch says how things are to be, so twice is once; but with a version, the second
         # would meet the one that the first has made.
         repetition = Repetition.SAFE if if_match is None else Repetition.ONCE
-        packed, headers = with_body(body, content_type=_MERGE_PATCH, if_match=if_match)
+        packed, headers = with_body(body, content_type=content_type, if_match=if_match)
         path = path_of("v1", *parts)
         return self._transport.send(Call("PATCH", path, answer, packed, headers, repetition))
 
-    def _delete(self, *parts: str, if_match: str | None = None) -> None:
+    def _delete(
+        self,
+        *parts: str,
+        if_match: str | None = None,
+        query: Sequence[tuple[str, str]] = (),
+    ) -> None:
         headers = {} if if_match is None else {"If-Match": if_match}
-        path = path_of("v1", *parts)
+        path = path_of("v1", *parts, query=query)
         self._transport.send(Call("DELETE", path, type(None), b"", headers))

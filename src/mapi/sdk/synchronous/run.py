@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from mapi.errors import MapiError, StateError
 from mapi.sdk.ending import ending_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mapi.sdk.checks import Time
+    from mapi.sdk.pictures import MediaAbout
     from mapi.sdk.points import Batch
     from mapi.sdk.synchronous.runs import Runs
     from mapi.wire.media import MediaFacts
@@ -184,16 +185,21 @@ class Run:
         """Append a line to the log; as `Runs.log_line`."""
         return self._runs.log_line(self, message, level=level, fields=fields)
 
-    def log_image(self, key: str, image: Any, **about: Any) -> MediaFacts:
+    def log_image(self, key: str, image: Any, **about: Unpack[MediaAbout]) -> MediaFacts:
         """Keep an image; as `Runs.log_image`."""
         return self._runs.log_image(self, key, image, **about)
 
-    def log_figure(self, key: str, figure: Any, **about: Any) -> MediaFacts:
+    def log_figure(self, key: str, figure: Any, **about: Unpack[MediaAbout]) -> MediaFacts:
         """Keep a figure; as `Runs.log_figure`."""
         return self._runs.log_figure(self, key, figure, **about)
 
     def log_table(
-        self, key: str, rows: Any, *, columns: Iterable[str] | None = None, **about: Any
+        self,
+        key: str,
+        rows: Any,
+        *,
+        columns: Iterable[str] | None = None,
+        **about: Unpack[MediaAbout],
     ) -> MediaFacts:
         """Keep a table; as `Runs.log_table`."""
         return self._runs.log_table(self, key, rows, columns=columns, **about)

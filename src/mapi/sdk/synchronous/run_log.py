@@ -1,6 +1,6 @@
 # Made of mapi.sdk.asynchronous by `python .ci/tooling/synchronous.py`; not edited by hand.
 # ruff: noqa: C416, UP028, RUF100 - without tasks some things could be said more briefly
-"""What is written into the log of a run: points, params, tags, lines, media, signs of life."""
+"""What is written into the log of a run: points, params, tags, lines, spans, signs of life."""
 
 from __future__ import annotations
 
@@ -9,54 +9,49 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.calls import Call, id_of, path_of, query_of, with_body
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import (
     checked,
     checked_params,
+    checked_producer,
     checked_series,
-    checked_step,
     checked_tags,
     checked_time,
     given,
-    now_us,
     plain,
     raise_any,
     time_text,
 )
 from mapi.sdk.pacing import Lock
-from mapi.sdk.pictures import (
-    CONTENT_TYPES,
-    content_of_figure,
-    content_of_image,
-    content_of_table,
-)
 from mapi.sdk.points import PointBuffer, added_counts, column_of
 from mapi.sdk.synchronous.resource import Resource
 from mapi.series.names import check_log_message
 from mapi.wire.decoding import BATCH_BYTES_MAX
-from mapi.wire.media import CAPTION_LENGTH_MAX, MediaFacts
 from mapi.wire.metrics import BatchAnswer
-from mapi.wire.notes import LogAppend, ParamsBody, TagsBody
+from mapi.wire.notes import LogAppend, ParamsBody, SpanAppend, SpanRow, TagsBody
 from mapi.wire.runs import Heartbeat
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mapi.sdk.calls import Named
+    from mapi.sdk.calls import Named, Producer
     from mapi.sdk.checks import Time
     from mapi.sdk.points import Batch
     from mapi.sdk.synchronous.transport import Transport
-    from mapi.wire.enums import MediaFormat
 
 __all__ = ["RunLog"]
 
-#: Runs whose lines are numbered; the one that was quiet longest begins with a new writer.
+#: Numberings that are kept; the one that was quiet longest begins with a new writer.
 _WRITERS_MAX: Final = 1_000
+#: Spans of one request: with attributes of some hundred bytes, half of what the server reads.
+_SPANS_OF_REQUEST: Final = 5_000
+#: Of one call, which is checked whole before its first request: as much as a run keeps by default.
+_SPANS_BYTES_MAX: Final = 64 << 20
 
 
 class _Writer:
-    """Numbers the lines of one run: the server takes no number of a writer twice."""
+    """Numbers lines or spans of one producer: the server takes no number of a writer twice."""
 
     def __init__(self) -> None:
         self.name = f"sdk-{uuid.uuid4()}"
@@ -70,9 +65,9 @@ class RunLog(Resource):
 
     def __init__(self, transport: Transport, project: str | None) -> None:
         super().__init__(transport, project)
-        self._writers: OrderedDict[str, _Writer] = OrderedDict()
+        self._writers: OrderedDict[tuple[object, ...], _Writer] = OrderedDict()
 
-    def log_metric(
+    def log_metric(  # noqa: PLR0913 - its parts, given by name
         self,
         run: Named,
         key: str,
@@ -81,6 +76,7 @@ class RunLog(Resource):
         step: int | None = None,
         labels: Mapping[str, str] | None = None,
         time: Time | None = None,
+        producer: Producer | None = None,
     ) -> BatchAnswer:
         """Log one value; without a step it is a scalar, of which the newest value stays.
 
@@ -91,12 +87,15 @@ class RunLog(Resource):
             step: 0 or more; the first value of a step stays.
             labels: what tells apart what has the same key: ``{"split": "val"}``.
             time: with its zone, or microseconds since 1970 UTC; by default now.
+            producer: who of the run writes, where it has several.
 
         Raises:
             InvalidError: a part breaks its rule; nothing was sent.
             QuotaExceededError: a budget of the run is spent; ``counts`` says what was kept.
         """
-        return self.log_metrics(run, {key: value}, step=step, labels=labels, time=time)
+        return self.log_metrics(
+            run, {key: value}, step=step, labels=labels, time=time, producer=producer
+        )
 
     def log_metrics(
         self,
@@ -106,6 +105,7 @@ class RunLog(Resource):
         step: int | None = None,
         labels: Mapping[str, str] | None = None,
         time: Time | None = None,
+        producer: Producer | None = None,
     ) -> BatchAnswer:
         """Log one value of each of several metrics; `log_metric` explains the parts."""
         if not hasattr(metrics, "items"):
@@ -117,9 +117,9 @@ class RunLog(Resource):
             )
         buffer = PointBuffer()
         buffer.add(metrics, step=step, labels=labels, time=time)
-        return self._log_points(id_of(run), buffer)
+        return self._log_points(id_of(run), buffer, producer)
 
-    def log_series(
+    def log_series(  # noqa: PLR0913 - its parts, given by name
         self,
         run: Named,
         key: str,
@@ -128,6 +128,7 @@ class RunLog(Resource):
         steps: Sequence[int | None] | None = None,
         times: Sequence[Time] | None = None,
         labels: Mapping[str, str] | None = None,
+        producer: Producer | None = None,
     ) -> BatchAnswer:
         """Log many points of one series, in requests of 10 000.
 
@@ -138,6 +139,7 @@ class RunLog(Resource):
             steps: one a value; by default 0, 1, 2, …
             times: one a value; by default now.
             labels: of the series.
+            producer: who of the run writes, where it has several.
 
         Raises:
             InvalidError: a part breaks its rule; nothing was sent.
@@ -146,17 +148,19 @@ class RunLog(Resource):
         found = range(len(values)) if steps is None else steps
         buffer = PointBuffer()
         buffer.add_column(series, column_of(values, steps=found, times=times))
-        return self._log_points(id_of(run), buffer)
+        return self._log_points(id_of(run), buffer, producer)
 
-    def _log_points(self, run: str, buffer: PointBuffer) -> BatchAnswer:
+    def _log_points(self, run: str, buffer: PointBuffer, producer: Producer | None) -> BatchAnswer:
+        known = None if producer is None else checked_producer(producer)
         found = BatchAnswer()
         for batch in buffer.batches():
-            found = added_counts(found, self._send_batch(run, batch))
+            found = added_counts(found, self._send_batch(run, batch, known))
         return found
 
-    def _send_batch(self, run: str, batch: Batch) -> BatchAnswer:
+    def _send_batch(self, run: str, batch: Batch, producer: Producer | None = None) -> BatchAnswer:
         """Send a batch; a point that comes twice is kept once, so it may be sent again."""
-        return self._post("runs", run, "metrics", answer=BatchAnswer, body=batch.body())
+        body = batch.body(producer)
+        return self._post("runs", run, "metrics", answer=BatchAnswer, body=body)
 
     def log_params(self, run: Named, params: Mapping[str, Any]) -> BatchAnswer:
         """Write params: once, all or none; the same value again is no change.
@@ -174,9 +178,8 @@ class RunLog(Resource):
         Raises:
             InvalidError: a key or a value breaks its rule; nothing was sent.
         """
-        body, headers = with_body(checked({"tags": checked_tags(tags)}, TagsBody))
-        path = path_of("v1", "runs", id_of(run), "tags")
-        return self._transport.send(Call("PUT", path, BatchAnswer, body, headers))
+        body = checked({"tags": checked_tags(tags)}, TagsBody)
+        return self._put("runs", id_of(run), "tags", answer=BatchAnswer, body=body)
 
     def delete_tag(self, run: Named, key: str) -> None:
         """Delete a tag."""
@@ -190,6 +193,7 @@ class RunLog(Resource):
         level: str = "info",
         fields: Mapping[str, Any] | None = None,
         time: Time | None = None,
+        producer: Producer | None = None,
     ) -> BatchAnswer:
         """Append a line to the log.
 
@@ -199,117 +203,86 @@ class RunLog(Resource):
             level: ``debug``, ``info``, ``warning`` or ``error``.
             fields: what goes with it, as JSON.
             time: by default now.
+            producer: who of the run writes, where it has several.
 
         Raises:
             InvalidError: a part breaks its rule; nothing was sent.
         """
         line = given(message=message, level=level, fields=fields, time=time)
-        return self.log_lines(run, [line])
+        return self.log_lines(run, [line], producer=producer)
 
-    def log_lines(self, run: Named, lines: Iterable[Mapping[str, Any]]) -> BatchAnswer:
+    def log_lines(
+        self,
+        run: Named,
+        lines: Iterable[Mapping[str, Any]],
+        *,
+        producer: Producer | None = None,
+    ) -> BatchAnswer:
         """Append lines in their order: mappings with what `log_line` takes."""
-        name = id_of(run)
         rows = [_line(one, f"/lines/{at}") for at, one in enumerate(lines)]
         raise_any(
             Fault(f"/lines/{at}/message", wrong)
             for at, row in enumerate(rows)
             if (wrong := check_log_message(row.get("message"))) is not None
         )
-        writer = self._writer(name)
+        return self._append(id_of(run), "logs", rows, producer=producer)
+
+    def log_spans(
+        self,
+        run: Named,
+        spans: Iterable[Mapping[str, Any]],
+        *,
+        producer: Producer | None = None,
+    ) -> BatchAnswer:
+        """Keep spans that ended, in requests of 5 000.
+
+        Args:
+            run: where.
+            spans: mappings with ``name`` (its path: ``fwd/attn``), ``start_ns`` (nanoseconds since
+                1970 UTC), ``duration_ns``, and if wanted ``depth``, ``track``, ``step`` and
+                ``fields``.
+            producer: who of the run writes, where it has several.
+
+        Raises:
+            InvalidError: a part breaks its rule; nothing was sent.
+            QuotaExceededError: a budget of the run is spent; ``counts`` says what was kept.
+        """
+        rows = [dict(one) for one in spans]
+        for row in rows:
+            if row.get("fields") is not None:
+                row["fields"] = plain(row["fields"])
+        checked(rows, list[SpanRow], bytes_max=_SPANS_BYTES_MAX)
+        found = BatchAnswer()
+        for at in range(0, len(rows), _SPANS_OF_REQUEST):
+            part = rows[at : at + _SPANS_OF_REQUEST]
+            said = self._append(id_of(run), "spans", part, producer=producer)
+            found = added_counts(found, said)
+        return found
+
+    def _append(
+        self, run: str, kind: str, rows: list[dict[str, Any]], *, producer: Producer | None
+    ) -> BatchAnswer:
+        who = checked_producer(producer)
+        writer = self._writer((run, kind, who.stream, who.rank))
         with writer.turn:
-            sent = {"lines": rows, "writer": writer.name, "seq": writer.seq}
-            body = checked(sent, LogAppend, bytes_max=BATCH_BYTES_MAX)
+            sent: dict[str, Any] = {"writer": writer.name, "seq": writer.seq}
+            if producer is not None:
+                sent |= {"stream": who.stream, "rank": who.rank}
+            body = (
+                checked(sent | {"lines": rows}, LogAppend, bytes_max=BATCH_BYTES_MAX)
+                if kind == "logs"
+                else checked(sent | {"spans": rows}, SpanAppend, bytes_max=BATCH_BYTES_MAX)
+            )
             # Whatever becomes of it, these numbers may have been taken.
             writer.seq += len(rows)
-            return self._post("runs", name, "logs", answer=BatchAnswer, body=body)
+            return self._post("runs", run, kind, answer=BatchAnswer, body=body)
 
-    def _writer(self, run: str) -> _Writer:
-        found = self._writers.setdefault(run, _Writer())
-        self._writers.move_to_end(run)
+    def _writer(self, whose: tuple[object, ...]) -> _Writer:
+        found = self._writers.setdefault(whose, _Writer())
+        self._writers.move_to_end(whose)
         if len(self._writers) > _WRITERS_MAX:
             self._writers.popitem(last=False)
         return found
-
-    def log_image(  # noqa: PLR0913 - its parts, given by name
-        self,
-        run: Named,
-        key: str,
-        image: Any,
-        *,
-        step: int | None = None,
-        labels: Mapping[str, str] | None = None,
-        caption: str = "",
-        time: Time | None = None,
-    ) -> MediaFacts:
-        """Keep an image: the path of a PNG or JPEG, its bytes, a Pillow image or an array.
-
-        The same bytes at the same key, labels and step are kept once; others replace them.
-
-        Args:
-            run: where.
-            key: what it is called, like a metric.
-            image: at most 8 MiB as a file.
-            step: where it belongs.
-            labels: what tells it apart.
-            caption: plain text below it.
-            time: by default now.
-
-        Raises:
-            InvalidError: a part breaks its rule, or this is no image; nothing was sent.
-        """
-        about = _about(key, labels, step=step, caption=caption, time=time)
-        return self._keep(id_of(run), about, content_of_image(image))
-
-    def log_figure(  # noqa: PLR0913 - its parts, given by name
-        self,
-        run: Named,
-        key: str,
-        figure: Any,
-        *,
-        step: int | None = None,
-        labels: Mapping[str, str] | None = None,
-        caption: str = "",
-        time: Time | None = None,
-    ) -> MediaFacts:
-        """Keep a figure of matplotlib as a PNG; `log_image` explains the parts."""
-        about = _about(key, labels, step=step, caption=caption, time=time)
-        return self._keep(id_of(run), about, content_of_figure(figure))
-
-    def log_table(  # noqa: PLR0913 - its parts, given by name
-        self,
-        run: Named,
-        key: str,
-        rows: Any,
-        *,
-        columns: Iterable[str] | None = None,
-        step: int | None = None,
-        labels: Mapping[str, str] | None = None,
-        caption: str = "",
-        time: Time | None = None,
-    ) -> MediaFacts:
-        """Keep a small table: rows with the names of their columns, or a data frame.
-
-        At most 10 000 rows and 8 MiB; `log_image` explains the other parts.
-
-        Args:
-            run: where.
-            key: what it is called.
-            rows: lists of cells, mappings, or a data frame of pandas or polars.
-            columns: the names, where the rows have none.
-            step: where it belongs.
-            labels: what tells it apart.
-            caption: plain text below it.
-            time: by default now.
-        """
-        about = _about(key, labels, step=step, caption=caption, time=time)
-        return self._keep(id_of(run), about, content_of_table(columns, rows))
-
-    def _keep(
-        self, run: str, about: list[tuple[str, str]], content: tuple[bytes, MediaFormat]
-    ) -> MediaFacts:
-        body, headers = with_body(content[0], content_type=CONTENT_TYPES[content[1]])
-        path = path_of("v1", "runs", run, "media", query=about)
-        return self._transport.send(Call("POST", path, MediaFacts, body, headers))
 
     def heartbeat(self, run: Named) -> Heartbeat:
         """Say that a run lives; the answer says whether somebody cancelled it."""
@@ -325,21 +298,3 @@ def _line(found: Mapping[str, Any], at: str) -> dict[str, Any]:
     row["time"] = row["time"] if row.get("time") is not None else time_from_us(time_us)
     row["time"] = time_text(row["time"], at=f"{at}/time")
     return row
-
-
-def _about(
-    key: str,
-    labels: Mapping[str, str] | None,
-    *,
-    step: int | None,
-    caption: str,
-    time: Time | None,
-) -> list[tuple[str, str]]:
-    checked_series(key, labels)
-    if not isinstance(caption, str) or len(caption) > CAPTION_LENGTH_MAX:  # type: ignore[redundant-expr]
-        raise InvalidError(
-            Fault("/caption", f"a caption is a text of at most {CAPTION_LENGTH_MAX} characters")
-        )
-    time_us = now_us() if time is None else checked_time(time)
-    about = query_of(key=key, step=checked_step(step), caption=caption or None, time=time_us)
-    return about + [(f"label.{name}", value) for name, value in (labels or {}).items()]

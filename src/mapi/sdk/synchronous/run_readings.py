@@ -1,39 +1,26 @@
 # Made of mapi.sdk.asynchronous by `python .ci/tooling/synchronous.py`; not edited by hand.
 # ruff: noqa: C416, UP028, RUF100 - without tasks some things could be said more briefly
-"""What the log of a run says: series, curves, params, tags, lines, media, and what goes on."""
+"""What the log of a run says: series, curves, params, tags, lines, spans."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from mapi.sdk.calls import Call, id_of, path_of, query_of
+from mapi.sdk.calls import id_of, query_of
 from mapi.sdk.checks import checked_labels, checked_series
-from mapi.sdk.deadlines import Deadline
-from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, DeadlineError
-from mapi.sdk.frames import FrameReader
-from mapi.sdk.pacing import sleep
 from mapi.sdk.points import Points
-from mapi.sdk.repeating import pause_before_repetition
 from mapi.sdk.synchronous.resource import Resource
-from mapi.wire.events import StatusFrame
-from mapi.wire.media import MediaFacts, MediaPage
 from mapi.wire.metrics import Curve, SeriesPage, SeriesSummary
-from mapi.wire.notes import LogLineFacts, LogPage, ParamFacts, Params, Tags
+from mapi.wire.notes import LogLineFacts, LogPage, ParamFacts, Params, SpanFacts, SpanPage, Tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mapi.sdk.calls import Named
-    from mapi.sdk.frames import Frame, SentFrame
 
 __all__ = ["RunReadings"]
 
-#: The server says something every 15 seconds; two of them missed is a dead line.
-_SILENCE_SECONDS: Final = 40.0
-#: To wait for the server to be back; every frame begins the count anew.
-_ABSENCE_SECONDS: Final = 300.0
 _PAGE_SERIES: Final = 500
-_PAGE_MEDIA: Final = 500
 
 
 class RunReadings(Resource):
@@ -162,88 +149,25 @@ class RunReadings(Resource):
         query = query_of(level=level, q=text, after=after, limit=limit)
         return (self._get("runs", id_of(run), "logs", answer=LogPage, query=query)).lines
 
-    def media(
-        self,
-        run: Named,
-        *,
-        keys: Sequence[str] | None = None,
-        labels: Mapping[str, str] | None = None,
-        step: int | None = None,
-    ) -> Iterator[MediaFacts]:
-        """Yield the media items of a run, by key, labels and step."""
-        asked = [*_labels(labels), *query_of(key=keys, step=step, limit=_PAGE_MEDIA)]
+    def spans(
+        self, run: Named, *, stream: str | None = None, rank: int | None = None
+    ) -> Iterator[SpanFacts]:
+        """Yield the spans of a run by their start.
+
+        Args:
+            run: which.
+            stream: only of this one; empty is the default one.
+            rank: only of this one.
+        """
         cursor: str | None = None
         while True:
-            query = asked + query_of(cursor=cursor)
-            page = self._get("runs", id_of(run), "media", answer=MediaPage, query=query)
-            for one in page.media:
+            query = query_of(stream=stream, rank=rank, cursor=cursor)
+            page = self._get("runs", id_of(run), "spans", answer=SpanPage, query=query)
+            for one in page.spans:
                 yield one
             cursor = page.next_cursor
             if cursor is None:
                 return
-
-    def media_content(self, run: Named, item: Named) -> bytes:
-        """Return the bytes of a media item."""
-        path = path_of("v1", "runs", id_of(run), "media", id_of(item, what="item"), "content")
-        call = Call("GET", path, bytes, follows=True)
-        reply = self._transport.reply(call)
-        assert reply is not None  # of a GET
-        return self._transport.follow(call, reply)
-
-    def events(
-        self, run: Named, *, last_event_id: str | None = None, until_end: bool = True
-    ) -> Iterator[Frame]:
-        """Yield what goes on in a run, as it does: first where it stands, then what is new.
-
-        A connection that breaks is opened again where it was; nothing is missed.
-
-        Args:
-            run: which.
-            last_event_id: where to go on.
-            until_end: end with the run; else go on until the caller stops.
-
-        Raises:
-            ConnectionFailedError: the server was gone for minutes.
-        """
-        path = path_of("v1", "runs", id_of(run), "events")
-        position, tries = last_event_id, 0
-        is_ended = False
-        while True:
-            tries += 1
-            headers = {"Accept": "text/event-stream"}
-            if position is not None:
-                headers["Last-Event-ID"] = position
-            call = Call("GET", path, bytes, headers=headers)
-            try:
-                for sent in self._frames(call):
-                    position, tries = sent.id or position, 0
-                    yield sent.frame
-                    if isinstance(sent.frame, StatusFrame):
-                        is_ended = sent.frame.status.is_final
-                    # The last frame of what was told at once has the position.
-                    if until_end and is_ended and sent.id is not None:
-                        return
-                failure: ClientError = ConnectionFailedError(f"{path}: the stream ended.")
-            except (ConnectionFailedError, ApiError) as error:
-                failure = error
-            # A silent line is as dead as a broken one: here, time that is over is no end.
-            if isinstance(failure, DeadlineError):
-                failure = ConnectionFailedError(str(failure))
-            pause = pause_before_repetition(
-                failure, call, tries=max(tries, 1), remaining_seconds=_ABSENCE_SECONDS
-            )
-            if pause is None:
-                raise failure
-            sleep(pause)
-
-    def _frames(self, call: Call[Any]) -> Iterator[SentFrame]:
-        reader = FrameReader()
-        deadline = Deadline(self._transport.timeout_seconds)
-        with self._transport.stream(call, deadline) as (_, _, chunks):
-            for chunk in chunks:
-                deadline.extend(_SILENCE_SECONDS)
-                for sent in reader.read(chunk):
-                    yield sent
 
 
 def _labels(labels: Mapping[str, str] | None) -> list[tuple[str, str]]:

@@ -7,7 +7,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mapi.sdk.synchronous.run import Run
+from mapi.sdk.synchronous.run_attempts import RunAttempts
+from mapi.sdk.synchronous.run_comparison import RunComparison
+from mapi.sdk.synchronous.run_corrections import RunCorrections
+from mapi.sdk.synchronous.run_events import RunEvents
+from mapi.sdk.synchronous.run_files import RunFiles
 from mapi.sdk.synchronous.run_log import RunLog
+from mapi.sdk.synchronous.run_media import RunMedia
 from mapi.sdk.synchronous.run_readings import RunReadings
 from mapi.sdk.synchronous.run_records import RunRecords
 
@@ -20,8 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["Runs"]
 
 
-class Runs(RunRecords, RunLog, RunReadings):
-    """Runs: make, find, write, read, compare."""
+class Runs(
+    RunRecords,
+    RunLog,
+    RunMedia,
+    RunAttempts,
+    RunReadings,
+    RunEvents,
+    RunComparison,
+    RunFiles,
+    RunCorrections,
+):
+    """Runs: make, find, write, read, follow, compare, export."""
 
     def create(  # noqa: PLR0913 - its parts, given by name
         self,

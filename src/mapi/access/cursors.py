@@ -12,24 +12,23 @@ import hashlib
 import hmac
 import json
 import time
+import zlib
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
 
 from mapi.access.secret import derived_secret
 from mapi.errors import Fault, InvalidError
+from mapi.wire.runs import CURSOR_LENGTH_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from litestar import Request
+__all__ = ["Cursors"]
 
-__all__ = ["Cursors", "next_link"]
-
-#: Long enough to walk through everything.
+#: Long enough to walk through everything, short enough that ``now`` means something.
 _LIFETIME_SECONDS: Final = 86_400
-#: The longest key and labels of a series, or a note's worth of text, signed.
-_LENGTH_MAX: Final = 16_384
 _DIGEST_BYTES: Final = 32
+#: Set apart from whatever else the secret signs; counts the forms of the content.
+_PURPOSE: Final = "mapi.cursor.2"
 _POINTER: Final = "/query/cursor"
 
 
@@ -38,44 +37,57 @@ class Cursors:
 
     Args:
         secret: the installation's.
+        clock: seconds since 1970.
     """
 
-    def __init__(self, secret: bytes) -> None:
-        self._key = derived_secret(secret, "mapi.api.cursor.1")
+    def __init__(self, secret: bytes, *, clock: Callable[[], float] = time.time) -> None:
+        self._key = derived_secret(secret, _PURPOSE)
+        self._clock = clock
 
     def write(self, question: Mapping[str, Any], position: Mapping[str, Any]) -> str:
-        """Return the cursor of a position in the answers to a question."""
+        """Return the cursor of a position in the answers to a question.
+
+        Args:
+            question: all that makes the list what it is; a cursor is good for it alone.
+            position: JSON.
+        """
         content = {
             "question": _fingerprint(question),
             "position": dict(position),
-            "issued": int(time.time()),
+            "issued": int(self._clock()),
         }
-        packed = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        packed = zlib.compress(text.encode(), 9)
         signed = _digest(packed, self._key) + packed
         return base64.urlsafe_b64encode(signed).decode().rstrip("=")
 
-    def read(self, text: str, question: Mapping[str, Any]) -> dict[str, Any]:
+    def read(
+        self, text: str, question: Mapping[str, Any], *, pointer: str = _POINTER
+    ) -> dict[str, Any]:
         """Return the position of a cursor.
+
+        Args:
+            text: as the client sent it.
+            question: what is asked now.
+            pointer: where the text came from.
 
         Raises:
             InvalidError: it is not ours, too old, or of another question.
         """
         packed = _authentic(text, self._key)
         if packed is None:
-            raise _refused("this is no cursor of this server; begin again without one")
-        content: dict[str, Any] = json.loads(packed)
-        if time.time() - content["issued"] > _LIFETIME_SECONDS:
-            raise _refused("the cursor is more than 24 hours old; begin again without one")
+            raise _refused(pointer, "this is no cursor of this server; begin again without one")
+        content: dict[str, Any] = json.loads(zlib.decompress(packed))
+        if self._clock() - content["issued"] > _LIFETIME_SECONDS:
+            raise _refused(
+                pointer, "the cursor is more than 24 hours old; begin again without one"
+            )
         if content["question"] != _fingerprint(question):
-            raise _refused("the cursor belongs to another question; repeat that one with it")
+            raise _refused(
+                pointer, "the cursor belongs to another question; repeat that one with it"
+            )
         position: dict[str, Any] = content["position"]
         return position
-
-
-def next_link(request: Request[Any, Any, Any], cursor: str) -> str:
-    """Return the value of the header ``Link`` that leads to the next page."""
-    query = [one for one in request.query_params.multi_items() if one[0] != "cursor"]
-    return f'<{request.url.path}?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'
 
 
 def _fingerprint(question: Mapping[str, Any]) -> str:
@@ -88,7 +100,7 @@ def _digest(packed: bytes, key: bytes) -> bytes:
 
 
 def _authentic(text: str, key: bytes) -> bytes | None:
-    if not text.isascii() or len(text) > _LENGTH_MAX:
+    if not text.isascii() or len(text) > CURSOR_LENGTH_MAX:
         return None
     try:
         # Strictly: characters outside of the alphabet would make many texts of one cursor.
@@ -99,5 +111,5 @@ def _authentic(text: str, key: bytes) -> bytes | None:
     return packed if hmac.compare_digest(digest, _digest(packed, key)) else None
 
 
-def _refused(message: str) -> InvalidError:
-    return InvalidError(Fault(_POINTER, message))
+def _refused(pointer: str, message: str) -> InvalidError:
+    return InvalidError(Fault(pointer, message))

@@ -1,0 +1,115 @@
+"""The commands of `mapi runs` that set runs side by side, or sum them up in groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mapi.cli import candidates
+from mapi.cli.asking import asks, pointing
+from mapi.cli.printing import body_option, format_option, print_body, print_rows
+
+if TYPE_CHECKING:
+    from mapi import Client
+
+__all__ = ["COMMANDS"]
+
+
+@click.command("compare")
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=candidates.runs
+)
+@click.option("--keys", metavar="KEY,...", help="Only these metrics.")
+@click.option("--same", is_flag=True, help="Params that are equal in all of them, too.")
+@format_option
+@body_option
+@asks
+def compare(
+    api: Client,
+    *,
+    runs: tuple[str, ...],
+    keys: str | None,
+    same: bool,
+    form: str,
+    output: str | None,
+) -> None:
+    """Set 2 to 10 runs side by side: params that differ, tags, and the last value of each series.
+
+    A param that a run lacks counts as different.
+    """
+    from mapi.series.names import canonical_labels, series_text
+
+    found = api.runs.compare(*runs, keys=None if keys is None else keys.split(","), buckets=1)
+    if output is not None:
+        print_body(found)
+        return
+    rows: list[list[Any]] = [["name", *(run.name for run in found.runs)]]
+    rows.append(["status", *(run.status for run in found.runs)])
+    rows += [[f"params.{one.key}", *one.texts] for one in found.params if same or one.is_different]
+    rows += [[f"tags.{one.key}", *one.texts] for one in found.tags if same or one.is_different]
+    rows += [
+        [
+            f"metrics.{series_text(one.key, canonical_labels(one.labels))}",
+            *(None if summary is None else summary.last_value for summary in one.summaries),
+        ]
+        for one in found.series
+    ]
+    print_rows(["field", *(run.id for run in found.runs)], rows, form=form, wanted=["field"])
+
+
+_GROUP: Final = ("step", "runs", "mean", "std", "min", "max")
+
+
+@click.command("groups")
+@click.argument("y", metavar="SERIES")
+@click.option(
+    "--by",
+    metavar="FIELDS",
+    shell_complete=candidates.fields,
+    help="Runs with the same values of these are a group; without it all are one.",
+)
+@click.option(
+    "-f",
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="TEXT",
+    help="Which runs; all of several hold.",
+)
+@click.option("--from", "start", type=click.IntRange(0), help="The first step.")
+@click.option("--to", "stop", type=click.IntRange(0), help="The step behind the last.")
+@format_option
+@body_option
+@asks
+def groups(  # noqa: PLR0913 - its options
+    api: Client,
+    *,
+    y: str,
+    by: str | None,
+    filters: tuple[str, ...],
+    start: int | None,
+    stop: int | None,
+    form: str,
+    output: str | None,
+) -> None:
+    """Print mean, deviation and extremes of a series at each step, in groups of runs.
+
+    \b
+    mapi runs groups "loss{split=val}" --by params.lr --filter "status = succeeded"
+    """  # noqa: D301 - click reads the control character
+    with pointing({"y": y, "by": by, "filter": filters}):
+        found = api.runs.groups(y, by=by, filter=list(filters) or None, start=start, stop=stop)
+    if output is not None:
+        print_body(found)
+        return
+    fields = list(found.groups[0].by) if found.groups else []
+    rows = (
+        [*group.by.values(), point.step, point.count, point.mean, point.std, point.min, point.max]
+        for group in found.groups
+        for point in group.points
+    )
+    print_rows([*fields, *_GROUP], rows, form=form, wanted=[*fields, "step", "mean"])
+
+
+COMMANDS: Final = (compare, groups)

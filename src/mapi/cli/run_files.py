@@ -1,0 +1,117 @@
+"""The commands of `mapi runs` that make files of runs, and take them back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mapi.cli import candidates
+from mapi.cli.asking import PointedError, asks, pointing
+from mapi.cli.printing import body_option, print_body
+from mapi.cli.transfers import transfer
+
+if TYPE_CHECKING:
+    from mapi import Client
+
+__all__ = ["COMMANDS"]
+
+_FORMS: Final = ("jsonl", "csv", "parquet")
+
+
+@click.command("export")
+@click.argument("run", required=False, shell_complete=candidates.runs)
+@click.option(
+    "-f",
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="TEXT",
+    help="In place of RUN: all runs that it matches.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    required=True,
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="The file; - is standard output.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMS),
+    help="By default what the file's name says, else jsonl.",
+)
+@asks
+def export(
+    api: Client, *, run: str | None, filters: tuple[str, ...], target: str, form: str | None
+) -> None:
+    """Write a run, or all that a filter matches, into a file.
+
+    jsonl holds everything, and an import takes it back; csv and parquet hold the points. The file
+    appears when it is whole.
+
+    \b
+    mapi runs export RUN -o run.jsonl
+    mapi runs export --filter "tags.team = ads" -o ads.parquet
+    """  # noqa: D301 - click reads the control character
+    import sys
+
+    from expr_tracker.cli.terminal import say
+
+    if (run is None) == (not filters):
+        raise click.UsageError("name a RUN, or give a --filter")
+    ending = target.rpartition(".")[2]
+    form = form or (ending if ending in _FORMS else "jsonl")
+    to: Any = sys.stdout.buffer if target == "-" else target
+    if target == "-" and sys.stdout.isatty():
+        raise PointedError("-o -: standard output is a terminal; send it on (> FILE, | PROGRAM).")
+    with pointing({"filter": filters}), transfer("Exporting") as progress:
+        size = api.runs.export(
+            to,
+            run=run,
+            filter=list(filters) or None,
+            format=form,
+            progress=progress,
+        )
+    if target != "-":
+        say(f"{target}: {size} bytes")
+
+
+#: What lines of a file are called.
+_KINDS: Final = {
+    "points": "points",
+    "param": "params",
+    "tag": "tags",
+    "log": "log lines",
+    "span": "spans",
+    "document": "documents",
+    "media": "media items, whose bytes are not in the file",
+}
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@body_option
+@asks
+def import_file(api: Client, *, file: str, output: str | None) -> None:
+    """Take back a jsonl export, with ids, times, steps and attempts; again changes nothing.
+
+    The file may be packed by gzip or zstd. It is checked whole before anything of it is written.
+
+    \b
+    mapi runs import run.jsonl
+    """  # noqa: D301 - click reads the control character
+    with transfer("Importing") as progress:
+        found = api.runs.import_file(file, progress=progress)
+    if output is not None:
+        print_body(found)
+        return
+    counts = [f"{count} {_KINDS[kind]}" for kind, count in found.rows.items() if kind in _KINDS]
+    click.echo(", ".join([f"{len(found.runs)} runs", *counts]))
+    for text in found.warnings:
+        click.echo(f"warning: {text}", err=True)
+
+
+COMMANDS: Final = (export, import_file)

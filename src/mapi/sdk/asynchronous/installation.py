@@ -1,0 +1,44 @@
+"""The server itself: ``api.server``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mapi.sdk.asynchronous.resource import AsyncResource
+from mapi.sdk.calls import Call
+
+__all__ = ["AsyncInstallation"]
+
+#: The answer of a server that cannot serve: it has the same form as that of one that can.
+_NOT_READY = 503
+
+
+class AsyncInstallation(AsyncResource):
+    """What a server says of itself."""
+
+    async def check_alive(self) -> None:
+        """Return if the process answers.
+
+        Raises:
+            ConnectionFailedError: it does not.
+        """
+        await self._transport.send(Call("GET", "/healthz", dict[str, str]))
+
+    async def readiness(self) -> dict[str, str]:
+        """Return how the parts of the server are, by name: ``ready`` or ``failed``."""
+        call = Call("GET", "/readyz", dict[str, str], takes=(_NOT_READY,))
+        return await self._transport.send(call)
+
+    async def meters(self, *, token: str | None = None) -> str:
+        """Return the meters of the process, in the text form of Prometheus.
+
+        Args:
+            token: the operator's (``MAPI_METRICS_TOKEN``): a server that others can reach asks for it.
+        """
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        call = Call("GET", "/metrics", bytes, headers=headers)
+        return (await self._transport.send(call)).decode()
+
+    async def description(self) -> dict[str, Any]:
+        """Return the description of the interface, which is OpenAPI 3.1."""
+        return await self._get("openapi.json", answer=dict[str, Any])

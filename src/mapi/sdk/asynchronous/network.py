@@ -1,0 +1,132 @@
+"""Connections whose reads and writes ask a deadline how long they may take.
+
+Below `httpcore`, which frames HTTP, every read and write is bounded by what its call has left. That
+is why this is not `httpx`: its limits are for one read each, and a server that sends a byte a second
+would hold a call for as long as it likes.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import httpcore
+
+from mapi.config import proxy_for
+from mapi.sdk.deadlines import Deadline
+from mapi.sdk.pacing import async_resolve, async_sleep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["pool_for"]
+
+#: Requests of one client at a time; more wait for each other.
+_CONNECTIONS_MAX: Final = 32
+#: The server closes what is silent for five seconds; a request must not cross with that.
+_KEEP_ALIVE_SECONDS: Final = 3.0
+#: Of one write below: the library gives each of its writes all of the time.
+_WRITE_BYTES: Final = 1 << 14
+
+
+def pool_for(url: str) -> httpcore.AsyncConnectionPool:
+    """Return an empty pool of connections to an address, by a proxy where there is one."""
+    limits: dict[str, Any] = {
+        "ssl_context": ssl.create_default_context() if url.startswith("https:") else None,
+        "max_connections": _CONNECTIONS_MAX,
+        "keepalive_expiry": _KEEP_ALIVE_SECONDS,
+        "network_backend": _Network(),
+    }
+    proxy = proxy_for(url)
+    if proxy is None:
+        return httpcore.AsyncConnectionPool(**limits)
+    parts = urlsplit(proxy)
+    login = None if parts.username is None else (parts.username, parts.password or "")
+    address = f"{parts.scheme}://{parts.hostname}:{parts.port or 80}"
+    return httpcore.AsyncHTTPProxy(proxy_url=address, proxy_auth=login, **limits)
+
+
+class _Network(httpcore.AsyncNetworkBackend):
+    """Connections whose reads and writes ask a deadline how long they may take."""
+
+    def __init__(self) -> None:
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(  # noqa: PLR0917 - as the library has it
+        self,
+        host: str,
+        port: int,
+        timeout: Any = None,  # noqa: ASYNC109
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        try:
+            left = _left(timeout, httpcore.ConnectTimeout)
+            addresses = await async_resolve(host, port, seconds=left)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout(str(error)) from None
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from None
+        failure: Exception = httpcore.ConnectError(f"{host} has no address")
+        for at, address in enumerate(addresses):
+            # Each of several addresses has its share of the time, so that a dead first one does
+            # not take all of it.
+            share = _left(timeout, httpcore.ConnectTimeout) / (len(addresses) - at)
+            try:
+                return _Stream(
+                    await self._inner.connect_tcp(
+                        address, port, share, local_address, socket_options
+                    )
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def sleep(self, seconds: float) -> None:
+        await async_sleep(seconds)
+
+
+class _Stream(httpcore.AsyncNetworkStream):
+    """One connection."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+        self._inner = inner
+
+    async def read(self, max_bytes: int, timeout: Any = None) -> bytes:  # noqa: ASYNC109
+        return await self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+
+    async def write(self, buffer: bytes, timeout: Any = None) -> None:  # noqa: ASYNC109
+        # In pieces, as the library gives each of its writes all of the time.
+        for at in range(0, len(buffer), _WRITE_BYTES):
+            piece = buffer[at : at + _WRITE_BYTES]
+            await self._inner.write(piece, _left(timeout, httpcore.WriteTimeout))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: Any = None,  # noqa: ASYNC109
+    ) -> httpcore.AsyncNetworkStream:
+        left = _left(timeout, httpcore.ConnectTimeout)
+        return _Stream(await self._inner.start_tls(ssl_context, server_hostname, left))
+
+    def get_extra_info(self, info: str) -> Any:  # lint-ok: names: as the library calls it
+        return self._inner.get_extra_info(info)
+
+
+def _left(timeout: Any, kind: type[httpcore.TimeoutException]) -> float:
+    """Return the seconds that a read, a write or a connection may take.
+
+    Raises:
+        TimeoutException: none are left.
+    """
+    seconds = timeout.remaining() if isinstance(timeout, Deadline) else timeout
+    if seconds is None:
+        return 3_600.0
+    if seconds <= 0:
+        raise kind("the time of the call is over")
+    return float(seconds)

@@ -1,0 +1,75 @@
+# Made of mapi.sdk.asynchronous by `python .ci/tooling/synchronous.py`; not edited by hand.
+# ruff: noqa: C416, UP028, RUF100 - without tasks some things could be said more briefly
+"""Runs side by side, and summed up in groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.filters import joined_texts, texts_of
+from mapi.sdk.synchronous.resource import Resource
+from mapi.wire.comparison import Comparison, RunGroups
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mapi.sdk.calls import Named
+    from mapi.sdk.filters import Listed, MetricField, Search
+
+__all__ = ["RunComparison"]
+
+
+class RunComparison(Resource):
+    """Comparisons."""
+
+    def compare(
+        self, *runs: Named, keys: Sequence[str] | None = None, buckets: int = 200
+    ) -> Comparison:
+        """Return 2 to 10 runs side by side: summaries, params, tags, curves, media.
+
+        Args:
+            runs: which.
+            keys: the metrics to compare; by default all.
+            buckets: into how many the curves are divided.
+        """
+        query = query_of(
+            ids=",".join(map(id_of, runs)),
+            keys=None if keys is None else ",".join(keys),
+            buckets=buckets,
+        )
+        return self._get("run-compare", answer=Comparison, query=query)
+
+    def groups(
+        self,
+        y: str | MetricField,
+        *,
+        by: Listed = None,
+        filter: Search = None,  # noqa: A002 - the word of the interface
+        start: int | None = None,
+        stop: int | None = None,
+    ) -> RunGroups:
+        """Return count, mean, deviation and extremes of a series at each step, in groups of runs.
+
+        They are of the values that were logged, never of samples, over members that are named.
+
+        Args:
+            y: the series: ``loss{split=val}``, or a field of `mapi.filters`.
+            by: up to 3 fields; runs with the same values of them are a group. By default all are
+                one.
+            filter: which runs; without it all.
+            start: the first step.
+            stop: the step behind the last.
+
+        Raises:
+            SchemaInvalidError: a text is wrong; the faults point at the place in it.
+        """
+        query = query_of(
+            y=str(y),
+            by=joined_texts(by),
+            filter=texts_of(filter),
+            project=self._project,
+            from_=start,
+            to=stop,
+        )
+        return self._get("run-groups", answer=RunGroups, query=query)
