@@ -12,6 +12,7 @@ import random
 import select
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import psycopg
@@ -36,6 +37,8 @@ _RETRY_SECONDS: Final = 0.02
 _POOL_SECONDS: Final = 10.0
 #: A statement of a request that takes longer than this is a defect or an attack.
 _STATEMENT_MS: Final = 30_000
+#: How many beginnings of a transaction are kept: each is put together once for whom it is for.
+_REACHES: Final = 1024
 #: One message: each more is a way there and back.
 _BEGIN: Final = sql.SQL("begin; set local mapi.tenant = {}; set local mapi.projects = {}")
 
@@ -125,10 +128,9 @@ class Database:
         Raises:
             UnavailableError: the database does not answer now.
         """
-        begin = _BEGIN.format(str(reach.tenant_id), reach.projects)
         async with self._connection() as connection:
             # Several statements in one message cannot be prepared. The pool commits or rolls back.
-            await connection.execute(begin, prepare=False)
+            await connection.execute(_beginning(reach), prepare=False)
             yield connection
 
     @asynccontextmanager
@@ -179,6 +181,11 @@ class Database:
     def stats(self) -> dict[str, Any]:
         """Return the pool's own figures."""
         return dict(self._pool.get_stats())
+
+
+@lru_cache(maxsize=_REACHES)
+def _beginning(reach: Reach) -> bytes:
+    return _BEGIN.format(str(reach.tenant_id), reach.projects).as_bytes()
 
 
 async def _check_quiet(connection: Connection) -> None:
