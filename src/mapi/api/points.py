@@ -44,7 +44,7 @@ async def write(
     async def work(connection: Connection) -> Counts:
         return await write_points(connection, run_id, batch, sender=sender)
 
-    counts = await database.run(request.user.reach, work)
+    counts = await database.run(request.user.reach, work, in_pipeline=True)
     return batch_answer(counts, columns.pointer)
 
 

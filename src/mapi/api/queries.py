@@ -70,7 +70,7 @@ def query_parameters(handler: BaseRouteHandler) -> tuple[QueryParameter, ...]:
     )
 
 
-def refuse_unknown_parameters(
+async def refuse_unknown_parameters(  # a guard that is no coroutine would run in a thread of its own
     connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
 ) -> None:
     """Refuse a request with a parameter that its route does not have, or has one value of.

@@ -12,6 +12,7 @@ import random
 import select
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import psycopg
@@ -24,7 +25,7 @@ from mapi.errors import DatabaseError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-__all__ = ["Connection", "Database", "Reach"]
+__all__ = ["Connection", "Database", "Reach", "together"]
 
 Connection = psycopg.AsyncConnection[TupleRow]
 _Result = TypeVar("_Result")
@@ -36,6 +37,8 @@ _RETRY_SECONDS: Final = 0.02
 _POOL_SECONDS: Final = 10.0
 #: A statement of a request that takes longer than this is a defect or an attack.
 _STATEMENT_MS: Final = 30_000
+#: How many beginnings of a transaction are kept: each is put together once for whom it is for.
+_REACHES: Final = 1024
 #: One message: each more is a way there and back.
 _BEGIN: Final = sql.SQL("begin; set local mapi.tenant = {}; set local mapi.projects = {}")
 
@@ -125,10 +128,9 @@ class Database:
         Raises:
             UnavailableError: the database does not answer now.
         """
-        begin = _BEGIN.format(str(reach.tenant_id), reach.projects)
         async with self._connection() as connection:
             # Several statements in one message cannot be prepared. The pool commits or rolls back.
-            await connection.execute(begin, prepare=False)
+            await connection.execute(_beginning(reach), prepare=False)
             yield connection
 
     @asynccontextmanager
@@ -155,18 +157,28 @@ class Database:
                 raise
             raise UnavailableError(f"The database does not answer: {error}") from error
 
-    async def run(self, reach: Reach, work: Callable[[Connection], Awaitable[_Result]]) -> _Result:
+    async def run(
+        self,
+        reach: Reach,
+        work: Callable[[Connection], Awaitable[_Result]],
+        *,
+        in_pipeline: bool = False,
+    ) -> _Result:
         """Return what ``work`` returns in a transaction of its own, tried again after a deadlock.
 
         Args:
             reach: whom it acts for.
             work: reads and writes through the connection and nothing else, as it may run again.
+            in_pipeline: beginning and end travel with the statements of ``work``, which saves two
+                ways there and back; it may read rows, but not count those that a statement changed.
 
         Raises:
             UnavailableError: the database does not answer now, or others were always faster.
         """
         for attempt in range(_RETRIES):
             try:
+                if in_pipeline:
+                    return await self._run_in_pipeline(reach, work)
                 async with self.transaction(reach) as connection:
                     return await work(connection)
             except (errors.DeadlockDetected, errors.SerializationFailure):
@@ -176,9 +188,41 @@ class Database:
             f"Others changed the same rows {_RETRIES} times in a row; try again."
         )
 
+    async def _run_in_pipeline(
+        self, reach: Reach, work: Callable[[Connection], Awaitable[_Result]]
+    ) -> _Result:
+        async with self._connection() as connection, connection.pipeline():
+            await connection.execute("begin")
+            await connection.execute(
+                "select set_config('mapi.tenant', %s, true), set_config('mapi.projects', %s, true)",
+                [str(reach.tenant_id), reach.projects],
+            )
+            result = await work(connection)
+            # Skipped where a statement before it failed; what failed is raised at the pipeline's end.
+            await connection.execute("commit")
+        return result
+
     def stats(self) -> dict[str, Any]:
         """Return the pool's own figures."""
         return dict(self._pool.get_stats())
+
+
+@asynccontextmanager
+async def together(connection: Connection) -> AsyncIterator[None]:
+    """Send the statements of a block without waiting for an answer in between.
+
+    A pipeline within another would wait for what was sent before it.
+    """
+    if connection.pgconn.pipeline_status:
+        yield
+    else:
+        async with connection.pipeline():
+            yield
+
+
+@lru_cache(maxsize=_REACHES)
+def _beginning(reach: Reach) -> bytes:
+    return _BEGIN.format(str(reach.tenant_id), reach.projects).as_bytes()
 
 
 async def _check_quiet(connection: Connection) -> None:

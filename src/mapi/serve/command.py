@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvicorn
+import uvloop
 
 from mapi.access.secret import derived_secret, server_secret
 from mapi.access.sessions import write_sign_in_link
@@ -77,9 +78,10 @@ def serve(
             _announce(settings.home, url, foundation.token, undo=undo)
         says_requests = settings.log_level or ("warning" if is_ours(settings) else "info")
         undo.callback(_stop_logging, write_log_to(level=says_requests))
-        asyncio.run(
-            _serve(settings, foundation, listening, version=version, ready=_Ready(url, say))
-        )
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(
+                _serve(settings, foundation, listening, version=version, ready=_Ready(url, say))
+            )
 
 
 @dataclass(frozen=True, slots=True)

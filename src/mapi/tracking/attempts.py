@@ -177,7 +177,7 @@ async def _insert(
         query("attempts.insert"),
         {**writing.about, "attempt": number, "from_step": from_step, "started": started},
     )
-    if not cursor.rowcount:
+    if await cursor.fetchone() is None:  # in a pipeline no count of rows is known
         return False
     cursor = await writing.connection.execute(query("attempts.count"), writing.about)
     row = await cursor.fetchone()

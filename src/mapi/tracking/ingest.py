@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mapi.database.arrays import FloatArray, IntArray, TimeArray
+from mapi.database.door import together
 from mapi.database.queries import query
 from mapi.series.budgets import Drops, fit_points
 from mapi.tracking.attempts import ask_for_newest, attempt_of
@@ -117,7 +118,7 @@ async def open_batch(
     connection: Connection, run_id: UUID, series: list[Series], *, sender: Sender
 ) -> Opened:
     """Lock a run and look up the series of a batch, in one way there and back."""
-    async with connection.pipeline():
+    async with together(connection):
         run = await ask_for_run(connection, run_id)
         newest = await ask_for_newest(connection, run_id, sender)
         known = await ask_for_series(connection, run_id, series, sender=sender)
@@ -142,7 +143,7 @@ async def _append(opened: Opened, found: Deduplicated) -> Counts | None:
     if not is_simple:
         return None
     made = await make_series(opened.writing, batch, resolved, attempt=attempt.number)
-    async with opened.connection.pipeline():
+    async with together(opened.connection):
         await insert_points(opened.connection, batch, resolved)
         await merge(opened.writing, batch, resolved.ids, attempt=attempt.number, parts=parts)
         await close_writing(opened.writing, Added(points=len(batch), series=made))

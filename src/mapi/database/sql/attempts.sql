@@ -15,6 +15,7 @@ values (
     coalesce(%(started)s, now())
 )
 on conflict (tenant_id, run_id, stream, rank, attempt) do nothing
+returning attempt
 
 -- name: get
 select stream, rank, attempt, from_step, source, started, finished, status
