@@ -459,3 +459,22 @@ def test_an_artifact_is_found_by_its_place_without_a_run_and_noted_by_the_next(
     et.finish()
     used = [row["action"] for row in whole_rows(second.files.artifacts)]
     assert used == ["use"]
+
+
+def test_the_name_of_a_span_may_be_given_by_keyword_as_the_baseline_took_it() -> None:
+    with et.span(name="epoch", number=1) as span, et.span("batch", name="first") as inner:
+        pass
+    assert (span.path, span.attributes) == ("epoch", {"number": 1})
+    assert (inner.path, inner.attributes) == ("epoch/batch", {"name": "first"})
+    begun = et.start_span(name="load")
+    begun.end()
+    assert begun.path == "load"
+
+    @et.span(name="step")
+    def step() -> str:
+        return "done"
+
+    assert step() == "done"
+    for call in (et.span, et.start_span):
+        with pytest.raises(TypeError, match=rf"et\.{call.__name__}\(\) has no name"):
+            call(number=1)  # type: ignore[call-overload]
