@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.history.source import Source
+from expr_tracker.history.view import View
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from expr_tracker.history.source import Source
     from expr_tracker.row import Row
     from expr_tracker.run.stream import OpenStream
 
@@ -59,9 +59,6 @@ class LastValues:
         stream, rewinds = self._stream, self._rewinds
         values: Row = {}
         try:
-            with loading.gate():
-                from expr_tracker.history.source import Source  # noqa: PLC0415 - rare
-
             with Source.live(stream.files.metrics, stream.snapshot()) as source:
                 values = last_values(source, self._names)
         except Exception as error:  # a summary is no reason to stop training
@@ -95,8 +92,6 @@ def last_values(source: Source, names: set[str] | None = None) -> Row:
 
 
 def _newest_first(source: Source) -> Iterator[Row]:
-    from expr_tracker.history.view import View  # noqa: PLC0415 - rare
-
     view = View(source.index.attempts, None)
     end, size = source.size, _PIECE_BYTES
     while end > 0:

@@ -1,4 +1,9 @@
-"""From the arguments of ``init`` to an open run."""
+"""From the arguments of ``init`` to an open run.
+
+What a training loop may call for the first time is loaded here, with the run: spans, the live history
+and media, 40 ms of processor time. Later there may be no descriptor left to load it with, and a loop must
+not fail because of that.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +17,13 @@ from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import OptionError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.limits import first_elements
+from expr_tracker.media import Figure, Image, Table  # noqa: F401 - loaded with the run: see above
 from expr_tracker.notices import Notices
 from expr_tracker.options import Options, backends_from_environment, make_options
 from expr_tracker.row import RowEncoder, key_text
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
+from expr_tracker.spans import span_class
 from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
@@ -51,6 +58,7 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     ``dropped_before`` calls had no run yet in this forked child; they are losses of this one.
     """
     notices = Notices()
+    span_class.get()  # the first span loads nothing: see above
     if dropped_before:
         notices.count("dropped", "calls in this forked child before init", dropped_before)
     checked = make_options({**_options_of_jsonl(backend_kwargs), **options})
