@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.store.lines import is_out_of_stack
 from expr_tracker.store.regular import read_regular
 from expr_tracker.surrogates import storable
 
@@ -200,7 +201,8 @@ def _decoded(content: bytes) -> Row | None:
     try:
         document: Any = json.loads(content)
     except (ValueError, RecursionError) as error:
-        if is_from_signal(error):
+        # A document is not damaged because the caller's stack is nearly used up.
+        if is_from_signal(error) or is_out_of_stack(error, content):
             raise
         return None
     return with_nonfinite(document) if isinstance(document, dict) else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.row import STEP_MAX, STEP_MIN
-from expr_tracker.store.lines import decode_line
+from expr_tracker.store.lines import decode_line, is_out_of_stack
 from expr_tracker.store.markers import Beginning, is_marker, read_marker
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def joined_objects(line: bytes) -> list[Row]:
         try:
             _, at = _object_at(text, begins)
         except (ValueError, RecursionError) as error:
-            if is_from_signal(error):
+            if is_from_signal(error) or is_out_of_stack(error, line):
                 raise
             return []
         # The parser takes what no file holds, bytes that are no text and more.
