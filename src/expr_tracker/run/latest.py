@@ -99,7 +99,7 @@ def _newest_first(source: Source) -> Iterator[Row]:
         size = size * 4 if start is None else min(size * 4, _PIECE_BYTES_MAX)
         if start is None:  # a line longer than the piece
             continue
-        for stretch in reversed(list(view.stretches(start, end))):
+        for stretch in view.stretches_backward(start, end):
             rows = source.rows(stretch.start, stretch.stop)
             for _, row in reversed(view.keyed(rows, stretch)):
                 yield row
