@@ -25,6 +25,7 @@ from expr_tracker.notices import logger
 from expr_tracker.run import run as run_module
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import whole_rows
+from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,6 +180,8 @@ def test_of_many_inits_at_once_exactly_one_wins() -> None:
         ({"dir": "a", "run_dir": "b"}, OptionError),
         ({"backend_kwargs": {"jsonl": {"buffer_size": 0}}}, OptionError),
         ({"resume_step": 1.5}, OptionError),
+        ({"clock": 5}, OptionError),
+        ({"clock": ManualClock}, OptionError),
     ],
     ids=lambda value: str(value)[:30],
 )

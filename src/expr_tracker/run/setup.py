@@ -24,7 +24,7 @@ from expr_tracker.row import RowEncoder, key_text
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
 from expr_tracker.spans import span_class
-from expr_tracker.texts import shown
+from expr_tracker.texts import shown, type_name
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open_run"]
 
+#: What the rooms call of a clock, beside its ``offset``.
+_CLOCK_CALLS: Final = ("wall", "monotonic", "monotonic_ns", "resync", "hold")
 #: What mirrors understand by ``resume``.
 _RESUME_WORDS: Final = ("allow", "must", "never", "auto", True, False, None)
 
@@ -83,8 +85,22 @@ def open_run(  # noqa: PLR0913 - what `init` takes
             **{key: _without_secrets(value) for key, value in plain.items()},
         },
         notices=notices,
-        clock=clock,
+        clock=None if clock is None else _clock_from(clock),
     )
+
+
+def _clock_from(clock: Any) -> Clock:
+    """Return the clock that was given, if it is one."""
+    missing = [name for name in _CLOCK_CALLS if not callable(getattr(clock, name, None))]
+    if not isinstance(getattr(clock, "offset", None), (int, float)):
+        missing.append("offset")
+    if missing:
+        raise OptionError(
+            f"clock={shown(clock)} ({type_name(clock)}): expected a clock as expr_tracker.testing."
+            f"ManualClock() is one, or None; it has no {', '.join(missing)}."
+        )
+    given: Clock = clock
+    return given
 
 
 def _options_of_jsonl(backend_kwargs: Any) -> Mapping[str, Any]:

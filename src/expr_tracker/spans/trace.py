@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import QueryError
+from expr_tracker.metric_names import metric_names
 from expr_tracker.notices import offer
 from expr_tracker.spans.lanes import Box, Lanes
 from expr_tracker.spans.records import (
@@ -143,7 +144,7 @@ def _spooled(
     metrics: str | Sequence[str] | None,
     rank: RankChoice,
 ) -> Iterator[_Spool]:
-    names = [metrics] if isinstance(metrics, str) else list(metrics or ())
+    names = [] if metrics is None else list(metric_names(metrics))
     sources = sources_of(run, stream, rank=rank, with_metrics=bool(names))
     with tempfile.TemporaryDirectory(prefix="et-trace-", dir=_folder(temp_dir)) as directory:
         database = sqlite3.connect(Path(directory) / "spool.db", isolation_level=None)
