@@ -54,7 +54,7 @@ _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
     shell_complete=candidates.metric_list,
 )  # fmt: skip
 @click.option(
-    "--temp-dir", type=click.Path(file_okay=False, exists=True, path_type=Path),
+    "--temp-dir", type=click.Path(path_type=Path),
     help="Where the temporary database goes.",
 )  # fmt: skip
 @click.option("--summary", is_flag=True, help="Print the time by span path instead.")

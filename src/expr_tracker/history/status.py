@@ -18,6 +18,7 @@ from expr_tracker.history.retrieval import highest_step
 from expr_tracker.history.source import Source, beginning_of
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.metric_names import metric_names
+from expr_tracker.notices import offer_beside
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
@@ -215,7 +216,8 @@ def find_runs(root: Path) -> Iterator[Path]:
     """
     if not root.is_dir():
         what = "is a file" if root.is_file() else "is no directory"
-        raise RunNotFoundError(f"{root} {what}; pass the directory that holds the runs.")
+        near = "" if root.exists() else offer_beside(root, only_folders=True)
+        raise RunNotFoundError(f"{root} {what}; pass the directory that holds the runs.{near}")
     return _runs_below(root)
 
 

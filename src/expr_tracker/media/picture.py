@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +11,7 @@ from expr_tracker.errors import NameRefusedError
 from expr_tracker.media.content import StoredValue, check_size
 from expr_tracker.media.header import ENDINGS, image_header
 from expr_tracker.media.png import png_from_array
+from expr_tracker.notices import offer_beside
 from expr_tracker.store.paths import path_given
 from expr_tracker.texts import shown
 
@@ -85,8 +87,13 @@ class Image(StoredValue):
 
 
 def _content_of_file(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        near = offer_beside(path)
+        raise FileNotFoundError(errno.ENOENT, f"There is no such file.{near}", str(path)) from None
     # Asked first: a path to a checkpoint by mistake must not be read into memory.
-    check_size(f"image file {path}", path.stat().st_size)
+    check_size(f"image file {path}", size)
     return path.read_bytes()
 
 

@@ -228,3 +228,11 @@ def test_a_text_that_can_be_no_path_is_refused_with_the_argument_that_it_is(path
         Image(path)
     with pytest.raises(NameRefusedError, match=r"^run_directory="):
         media_path(path, "media/ab/cd.png")
+
+
+def test_a_missing_image_is_said_with_what_its_folder_holds(tmp_path: Path) -> None:
+    (tmp_path / "digit.png").write_bytes(encoded("PNG"))
+    with pytest.raises(FileNotFoundError, match=r"Did you mean 'digit\.png'\?"):
+        Image(tmp_path / "digits.png")
+    with pytest.raises(FileNotFoundError, match=r"There are: digit\.png\."):
+        Image(tmp_path / "none" / "a.png")
