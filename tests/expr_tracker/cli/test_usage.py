@@ -252,3 +252,46 @@ def test_what_is_missing_is_said_with_what_is_there(
     assert result.exit_code == 2, result.output
     assert offered in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "both"),
+    [
+        *(
+            (["history", "RUN", "--attempts", *option], (option[0], "--attempts"))
+            for option in (
+                ["-n", "3"],
+                ["--metrics", "a"],
+                ["--metric", "a"],
+                ["--step-range", "1:2"],
+                ["--dropna"],
+                ["--attempt", "1"],
+            )
+        ),
+        *(
+            ([command, "RUN/metrics.jsonl", *more, *option], (option[0], "metrics.jsonl"))
+            for command, more in (
+                ("history", []),
+                ("history", ["--attempts"]),
+                ("export", ["--format", "csv"]),
+                ("trace", []),
+                ("console", []),
+            )
+            for option in (["--stream", "data"], ["--rank", "3"])
+        ),
+        (["trace", "RUN", "--summary", "-o", "x.json"], ("--output", "--summary")),
+        (["ls", "--reverse"], ("--reverse", "--sort")),
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_would_do_nothing_beside_another_is_refused_with_both(
+    words: list[str], both: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "RUN").mkdir()
+    (tmp_path / "RUN" / "metrics.jsonl").write_text('{"_step":0,"a":1}\n')
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2, result.output
+    assert all(word in result.stderr for word in both), result.stderr
+    assert result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [tmp_path / "RUN"]
