@@ -8,6 +8,7 @@ import json
 import math
 import multiprocessing
 import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -287,3 +288,17 @@ def test_a_document_is_not_damaged_because_the_stack_is_nearly_used_up(tmp_path:
     assert answers == {True, "no stack"}
     path.write_text("[" * 5000)
     assert read_document(path) is None
+
+
+def test_a_document_beyond_the_limit_of_file_sizes_is_named_in_the_error(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for write in (write_document, write_once):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as caught:
+                write(tmp_path / "run.json", {"id": "a"})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert caught.value.errno == errno.EFBIG
+        assert caught.value.filename == str(tmp_path / "run.json")
+        assert list(tmp_path.iterdir()) == []
