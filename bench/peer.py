@@ -186,6 +186,19 @@ def run_pair(
             sides[side].append(run_program(python, code, settings))
     ours = medians(sides["ours"])
     peer = medians(sides["peer"]) if sides["peer"] else {}
+    return report(name, rounds, settings=settings, ours=ours, peer=peer, targets=targets)
+
+
+def report(
+    name: str,
+    rounds: int,
+    *,
+    settings: Mapping[str, object],
+    ours: Figures,
+    peer: Figures,
+    targets: list[Target],
+) -> dict[str, object]:
+    """Print the JSON line of a measurement and return it; `peer` is empty where it did not run."""
     # Every figure is a cost, so more is worse and the ratio says how many times ours fits.
     ratio = {key: round(peer[key] / ours[key], 2) for key in ours if key in peer and ours[key] > 0}
     rows = float(str(settings.get("rows", math.inf)))

@@ -3,4 +3,6 @@
 `environment` makes the one in which everything runs, `locks` pins what is in it, `checks` are the rules
 and `tests` the tests. A machine with nothing but Python and git has to be able to run it, and an old
 Python to refuse it in a sentence.
+
+`synchronous` makes the client for threads of the one for tasks.
 """

@@ -454,7 +454,7 @@ def test_an_artifact_is_found_by_its_place_without_a_run_and_noted_by_the_next(
     et.finish()
     found = et.use_artifact("model", where="runs/p")
     assert found.get_path("model.txt").read_text() == "weights"
-    assert et.use_artifact("model", "dataset", where=first.dir).version == "v0"
+    assert et.use_artifact("model", "dataset", where=first.dir).version == 0
     with pytest.raises(ArtifactError, match="has type 'dataset'"):
         et.use_artifact("model", "model", where="runs/p")
     second = init("second")

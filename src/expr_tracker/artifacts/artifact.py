@@ -79,8 +79,8 @@ class Artifact:
         self.description = description
         self.metadata: dict[str, Any] = dict(metadata or {})
         self.aliases = check_aliases(aliases)
-        #: ``"v3"`` once it is a version; ``None`` before, and after something was added.
-        self.version: str | None = None
+        #: 3 once it is ``name:v3``; ``None`` before, and after something was added.
+        self.version: int | None = None
         self.digest: str | None = None
         #: The folder of the version's stored files.
         self.dir: Path | None = None
@@ -103,7 +103,9 @@ class Artifact:
     @property
     def qualified_name(self) -> str:
         """``name:v3`` once it is a version, else the name."""
-        return self.name if self.version is None else f"{self.name}:{self.version}"
+        if self.version is None:
+            return self.name
+        return f"{self.name}:{version_text(self.version)}"
 
     @property
     def entries(self) -> list[Entry]:
@@ -252,7 +254,7 @@ class Artifact:
         return folder
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the index keeps about it, as plain values."""
+        """Return what is known about it, as plain values."""
         return {
             "name": self.name,
             "version": self.version,
@@ -307,7 +309,7 @@ class Artifact:
         self._record = record
         self.name, self.type, self.description = record.name, record.type, record.description
         self.metadata, self.aliases = dict(record.metadata), list(aliases)
-        self.version, self.digest = version_text(record.version), record.digest
+        self.version, self.digest = record.version, record.digest
         self.dir, self.run, self.step = directory, record.run, record.step
         self.created_at = record.created_at
 

@@ -86,6 +86,8 @@ def entry_from_member(member: object) -> Entry | None:  # noqa: PLR0911 - one li
     if not isinstance(member, dict):
         return None
     size, digest, ref = member.get("size"), member.get("digest"), member.get("ref")
+    if ref is not None and digest == "":
+        digest = None  # what 0.4 wrote of a reference
     try:
         path = check_entry_path(member.get("path"))
     except NameRefusedError:

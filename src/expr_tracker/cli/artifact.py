@@ -200,7 +200,7 @@ def get(where: str, artifact: str, output: str | None) -> None:
     found = _store(where).find(artifact)
     if output == "":
         raise Failure("-o '': expected the path of a folder; '.' is the working directory.")
-    target = Path(f"{found.name}-{found.version}" if output is None else output)
+    target = Path(found.qualified_name.replace(":", "-") if output is None else output)
     found.download(target)
     say(f"{found.qualified_name}: {len(found.entries)} files checked, in {target}")
 

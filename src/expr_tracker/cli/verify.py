@@ -47,6 +47,8 @@ def command(*, run: Path, against: str | None) -> None:
     for stream in report.streams:
         for line in _lines(stream):
             say(line)
+    for note in report.notes:
+        say(f"note: {note}")
     problems = report.problems
     for problem in problems:
         say(f"wrong: {problem}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, StreamKey, sidecar_of, stream_keys
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.reader import part_paths
 from expr_tracker.store.regular import open_regular
 
 if TYPE_CHECKING:
@@ -62,13 +63,15 @@ def _files(run: Path, key: StreamKey) -> RunFiles:
 def _names_at_both_ends(path: Path) -> Iterator[str]:
     """Yield the names in the first and the last lines: a live or killed run has no summary yet."""
     try:
+        if not path.exists():  # set aside: the newest part stands for it
+            path = part_paths(path)[0][-1]
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - a descriptor
             ends = [file.read(_BYTES_READ)]
             size = os.fstat(file.fileno()).st_size
             if size > _BYTES_READ:
                 file.seek(max(_BYTES_READ, size - _BYTES_READ))
                 ends.append(file.read(_BYTES_READ))
-    except OSError:
+    except (OSError, IndexError):
         return
     for line in b"\n".join(ends).split(b"\n"):
         row = decode_line(line) if line else None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from expr_tracker.store.producers import Producer, existing_run, keys_of, producers_of
+from expr_tracker.store.files import stream_keys
+from expr_tracker.store.producers import Producer, existing_run, producers_of
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +28,7 @@ def list_streams(run: str | os.PathLike[str]) -> list[str | None]:
     directory = existing_run(run)
     if directory.is_file():
         directory = directory.parent
-    return list(dict.fromkeys(key.stream for key in keys_of(directory, "metrics")))
+    return list(dict.fromkeys(key.stream for key in stream_keys(directory)))
 
 
 def resolve_run_path(run: str | os.PathLike[str], stream: str | None = None) -> Path:

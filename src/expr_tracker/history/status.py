@@ -23,6 +23,7 @@ from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.paths import path_given, real_path
+from expr_tracker.store.summary_document import read_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -191,15 +192,15 @@ def _last_step(last_steps: dict[str, int | None]) -> int | None:
 def _newest_values(producer: Producer, source: Source, metrics: Sequence[str]) -> dict[str, Any]:
     if not metrics:
         return {}
-    summary = read_document(producer.files.summary) or {}
-    pinned = summary.get("_pinned")
-    pins = pinned if isinstance(pinned, list) else []
-    # A killed attempt logged more than it had time to sum up: only an end vouches for the rest.
-    is_final = source.index.attempts[-1].is_final
+    summary = read_summary(producer.files.summary)
+    # While an attempt runs, what waits in memory is in its summary and not in the file.
+    is_current = source.index.attempts[-1].is_final and summary.is_current(
+        producer.files, source.index
+    )
     values: dict[str, Any] = {}
     for metric in metrics:
-        if metric in summary and (is_final or metric in pins):
-            values[metric] = summary[metric]
+        if metric in summary.values and (is_current or metric in summary.pins):
+            values[metric] = summary.values[metric]
         else:
             points = newest_points(source, metric, 1)
             values[metric] = points[-1][2] if points else None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AttemptReport", "RunReport", "StreamReport", "verify"]
 
-Sidecar = Literal["consistent", "behind", "missing", "wrong"]
+Sidecar = Literal["consistent", "behind", "missing", "older", "wrong"]
 
 #: More line numbers help nobody; the count is exact.
 _LINES_LISTED: Final = 1000
@@ -172,9 +172,26 @@ class RunReport:
     streams: list[StreamReport]
 
     @property
+    def _is_of_older_version(self) -> bool:
+        return bool(self.streams) and all(stream.sidecar == "older" for stream in self.streams)
+
+    @property
+    def notes(self) -> list[str]:
+        """What an older version wrote otherwise or not at all, one sentence each; nothing is wrong with it."""
+        found = []
+        if not self.has_identity and self._is_of_older_version:
+            found.append(
+                "there is no run.json: an older version wrote the run, and the next init adds it"
+            )
+        text = "the sidecar is of an older version, and not used; the next init makes a new one"
+        found += [f"{each.label}: {text}" for each in self.streams if each.sidecar == "older"]
+        return found
+
+    @property
     def problems(self) -> list[str]:
         """What is wrong, one sentence each; empty for a sound run."""
-        found = [] if self.has_identity else ["run.json is missing"]
+        is_due = not self.has_identity and not self._is_of_older_version
+        found = ["run.json is missing"] if is_due else []
         for stream in self.streams:
             found += [f"{stream.label}: {problem}" for problem in stream.problems]
         return found
@@ -310,6 +327,9 @@ def _sidecar(source: Source, report: StreamReport) -> Sidecar:
     known = said.index
     if not said.exists:
         return "missing"
+    if said.size_before is not None and file is not None:
+        # In a form that is not read any more; that the file is shorter than it was can be told.
+        return "older" if said.size_before <= file.size + file.torn_bytes else "wrong"
     if known is None or file is None or not said.fits(file):
         return "wrong"
     if known.size < file.size:

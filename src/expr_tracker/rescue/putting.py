@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.errors import RescueError, TrackerError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import Notices, counted, logger
+from expr_tracker.rescue.owners import Owners, give
 from expr_tracker.rescue.placing import Placement, place, with_numbers
 from expr_tracker.rescue.target import Target, target_of
 from expr_tracker.store.checkpoints import changed_lines
@@ -31,6 +32,7 @@ from expr_tracker.store.place import open_for_append, prepare
 from expr_tracker.store.reader import LineFile, part_paths
 from expr_tracker.store.rescue_file import read_rescue_file
 from expr_tracker.store.sidecar import read_sidecar, save_index
+from expr_tracker.store.summary_document import read_summary, write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,6 +112,7 @@ def put_back(
 
 def _put(rescued: RescueFile, target: Target) -> Placement:
     """Put the lines where they belong, with the stream's lock; return where that was."""
+    owners = Owners(target)
     lock = StreamLock(target.files.lock)
     lock.acquire(target.files.key.label, _ADVICE)
     try:
@@ -125,6 +128,7 @@ def _put(rescued: RescueFile, target: Target) -> Placement:
             placement = _placement(rescued, target.path)
             _Rewriting(target, placement, index).carry_out()
     finally:
+        owners.restore()  # also of a lock file that this call has made
         lock.release()
     return placement
 
@@ -225,6 +229,7 @@ class _Rewriting:
 
     def __init__(self, target: Target, placement: Placement, index: StreamIndex) -> None:
         self._path = target.path
+        self._summary = target.files.summary if target.kind == "metrics" else None
         self._placement = placement
         self._index = index
         self._is_indexed = target.kind != "console"
@@ -245,6 +250,7 @@ class _Rewriting:
         if self._is_indexed:
             with _explained(self._segment.path, self._segment.size + more):
                 self._withdraw_sidecar()
+                self._withdraw_summary()
         for segment in reversed(self._renumbered):
             self._replace(segment, 0, [])
         placement = self._placement
@@ -265,7 +271,10 @@ class _Rewriting:
             with contextlib.ExitStack() as opened:
                 old = opened.enter_context(content.open("rb")) if content.exists() else None
                 if old is not None:
-                    os.fchmod(new.fileno(), os.fstat(old.fileno()).st_mode & 0o7777)
+                    was = os.fstat(old.fileno())
+                    # Takes bits of the mode away, so before them; where it is refused, `Owners` says so.
+                    give(new.fileno(), was)
+                    os.fchmod(new.fileno(), was.st_mode & 0o7777)
                     new.writelines(_pieces(old.fileno(), 0, cut))
                 new.writelines(inserted)
                 if old is not None and self._placement.numbers:
@@ -301,6 +310,17 @@ class _Rewriting:
                 ],
             )
             save_index(empty, file, _run_in(said))
+
+    def _withdraw_summary(self) -> None:
+        """Let nobody believe the last values of a summary that does not say what it covers.
+
+        It may stay newer than the live file, where the rows go into a part.
+        """
+        if self._summary is None:
+            return
+        said = read_summary(self._summary)
+        if said.values and not said.says_coverage:
+            write_summary(self._summary, said.values, pins=said.pins, covers=None)
 
     def _write_sidecar(self) -> None:
         said = read_document(sidecar_of(self._path)) or {}

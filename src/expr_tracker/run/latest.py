@@ -32,12 +32,15 @@ class LastValues:
     Args:
         stream: the stream of the rows.
         is_behind: whether the rows of earlier attempts have to be read.
+
+    Attributes:
+        are_whole: whether the recorder has all of them now; not where they could not be read.
     """
 
     def __init__(self, stream: OpenStream, *, is_behind: bool) -> None:
         self._stream = stream
         self._latest = stream.recorder.latest
-        self._is_complete = not is_behind
+        self._is_complete = self.are_whole = not is_behind
         self._rewinds = 0
         #: The only names there can be; ``None`` where they are not known.
         self._names: set[str] | None = None
@@ -48,7 +51,7 @@ class LastValues:
             self._names = set()
         if self._names is not None:
             self._names.update(name for name in self._latest if name[:1] != "_")
-        self._is_complete = False
+        self._is_complete = self.are_whole = False
         self._rewinds += 1
         self._latest.clear()
 
@@ -58,12 +61,14 @@ class LastValues:
             return
         stream, rewinds = self._stream, self._rewinds
         values: Row = {}
+        has_failed = False
         try:
             with Source.live(stream.files.metrics, stream.snapshot()) as source:
                 values = last_values(source, self._names)
         except Exception as error:  # a summary is no reason to stop training
             if is_from_signal(error):
                 raise
+            has_failed = True
             stream.notices.count("degraded", "summaries that could not be made again")
             stream.notices.say(f"The summary lacks what earlier attempts logged: {error!r}.")
         with stream.lock:
@@ -72,6 +77,7 @@ class LastValues:
             for name, value in values.items():
                 self._latest.setdefault(name, value)
             self._is_complete = True
+            self.are_whole = not has_failed
 
 
 def last_values(source: Source, names: set[str] | None = None) -> Row:

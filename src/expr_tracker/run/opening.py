@@ -32,11 +32,10 @@ from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock, beginning_in
 from expr_tracker.store.markers import REWOUND, begin_marker, end_marker
 from expr_tracker.store.names import check_stream, stream_label
+from expr_tracker.store.summary_document import read_summary
 from expr_tracker.store.writer import LineWriter
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from expr_tracker.clock import Clock
     from expr_tracker.notices import Notices
     from expr_tracker.row import Row
@@ -87,11 +86,12 @@ def open_stream(
         raise OSError(error.errno, text, error.filename or str(place.directory)) from error
     try:
         identity, has_room = _identity(files, place, notices)
-        is_older = _is_older(files.summary, files.metrics)
         lock = threading.RLock()
         writer = LineWriter(files.metrics, options, lock=lock, clock=clock, notices=notices)
         is_summary_behind = writer.index.rows > 0 and (
-            is_older or options.resume_step is not None or _was_killed(writer)
+            options.resume_step is not None
+            or _was_killed(writer)
+            or not read_summary(files.summary).is_current(files, writer.index)
         )
         with lock:
             attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)
@@ -209,15 +209,6 @@ def _continue_from(stream: OpenStream) -> None:
         newest=index.last_step if resume_step is None else resume_step - 1,
         rows=index.rows,
     )
-
-
-def _is_older(path: Path, than: Path) -> bool:
-    try:
-        return path.stat().st_mtime_ns < than.stat().st_mtime_ns
-    except OSError as error:
-        if is_from_signal(error):
-            raise
-        return True
 
 
 def _take_lock(place: Place, key: StreamKey, notices: Notices) -> tuple[RunFiles, StreamLock]:

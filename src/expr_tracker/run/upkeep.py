@@ -128,7 +128,17 @@ class Upkeep:
             stream.notices.once(
                 "closed lock",
                 f"The program closed the descriptor of {stream.files.lock}, which gave the lock of "
-                f"{label!r} up; it is taken again. No other process has begun to write meanwhile.",
+                f"{label!r} up; it is taken again, and no other process holds it now.",
+            )
+        elif state == "regained":
+            holder = stream.stream_lock.holder_before
+            stream.notices.count("degraded", "streams with a second writer")
+            stream.notices.once(
+                "closed lock",
+                f"The program closed the descriptor of {stream.files.lock}, which gave the lock of "
+                f"{label!r} up; it is taken again. Meanwhile process {holder.get('pid')} on "
+                f"{holder.get('host')} had it: what that one wrote stays in the same file, and the steps of "
+                "both are mixed.",
             )
         elif state == "taken":
             stream.notices.count("degraded", "streams with a second writer")

@@ -8,11 +8,12 @@ it back, `place_watch` sees when it is gone, `backlog` is what waits for it, `pa
 buffers, `troubles` is what it says, and `rescue_file` where the lines go that found no room. `parts`
 are what rotation set aside, `part_notes` what a writer remembers of it. `reader` reads whole lines and
 only those, `joined` makes out damaged line ends; `regular` opens what is a regular file; `index` says
-where steps lie, and `sidecar` keeps that beside the file, with the `checkpoints` that tell a changed
-byte. `lock` keeps a second writer out of a stream, `holders` says who held it, and `thread_locks` are
-the locks among threads. `journal` holds the open row; `live` is what the running process shows of a
-stream; `documents` are the small JSON files that are replaced whole; `output` is where a file goes
-that a user asked for.
+where steps lie, `index_document` is how that is written, and `sidecar` keeps it beside the file, with
+the `checkpoints` that tell a changed byte. `lock` keeps a second writer out of a stream, `holders` says
+who held it, and `thread_locks` are the locks among threads. `journal` holds the open row; `live` is what
+the running process shows of a stream; `documents` are the small JSON files that are replaced whole, of
+which `summary_document` says what of the rows it knows; `output` is where a file goes that a user asked
+for.
 
 Nothing above this room writes a line file or a document of a run by itself. The contents of
 ``media/`` and of the artifact store are written in the rooms of their names.

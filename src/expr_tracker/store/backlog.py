@@ -45,12 +45,26 @@ class Backlog:
         )
 
     def drop_oldest(self) -> int:
-        """Drop what is over the limit, the newest line never; return how many lines that were."""
+        """Drop what is over the limit, the newest line never; return how many lines that were.
+
+        Markers go last: without the one of a rewind, the rows that it superseded would be back.
+        """
         dropped = 0
         while len(self.items) > 1 and self.is_over_limit:
-            self._remove_first(len(self.items[0][0]))
+            at = self._first_droppable()
+            size = len(self.items[at][0])
+            # No call between the two, as in `_remove_first`.
+            self.size -= size
+            del self.items[at]
             dropped += 1
         return dropped
+
+    def _first_droppable(self) -> int:
+        last = len(self.items) - 1
+        for at, item in enumerate(self.items):
+            if item[2] is None and at < last:
+                return at
+        return 0
 
     def remove(self, item: Item) -> None:
         """Remove the first line if it is ``item``; else it was removed before."""

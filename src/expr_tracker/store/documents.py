@@ -172,13 +172,15 @@ def mend(path: Path, document: Row) -> Row:
     """
     agreed = path.with_name(f".{path.name}.mended")
     chosen = write_once(agreed, document)
-    damaged = path.read_bytes()
+    damaged = read_regular(path)
     # Whoever removes `agreed` has put it in place before: another process may be through with it.
     found = _decoded(damaged)
     if found is None:
         found = document if chosen is None else chosen
         if damaged:
-            damaged_of(path).write_bytes(damaged)
+            # Renamed into its place: written to, a pipe there would wait and a link lead elsewhere.
+            with replacing(damaged_of(path)) as temporary:
+                temporary.write_bytes(damaged)
         write_document(path, found, indent=None)
     agreed.unlink(missing_ok=True)
     return found

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.store.index import Zone
 
-__all__ = ["document_of", "index_from"]
+__all__ = ["document_of", "index_from", "size_said_before"]
 
 SCHEMA: Final = 5
 
@@ -119,6 +119,16 @@ def index_from(document: Row) -> StreamIndex:
             raise
         raise ValueError(f"not a whole index: {error!r}") from None
     return index
+
+
+def size_said_before(document: Row) -> int | None:
+    """Return the bytes that a sidecar of an older version covers; ``None``: it is of none.
+
+    Those versions had other members, and a ``size`` in every one.
+    """
+    schema, size = document.get("schema"), document.get("size")
+    is_older = type(schema) is int and 0 < schema < SCHEMA
+    return size if is_older and type(size) is int and size >= 0 else None
 
 
 def _checksum(document: Row) -> int:

@@ -38,6 +38,8 @@ _BEGINNING_SECONDS_MAX: Final = 1.0
 _HOLDER_BYTES_MAX: Final = 4096
 #: How what stands in a lock file begins, in every version.
 _HOLDER_BEGINNING: Final = b'{"pid"'
+#: What `StreamLock.keep_place` found.
+Place = Literal["kept", "remade", "reopened", "regained", "taken"]
 #: What a second writer can do.
 _ADVICE: Final = (
     "Two writers of one stream would mix their steps: give this process a stream of its own "
@@ -53,6 +55,8 @@ class StreamLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        #: Who held it last, as the file said when it was taken; empty where it said nothing.
+        self.holder_before: dict[str, Any] = {}
         #: False where the file system has no locks: the caller says so once.
         self.is_supported = True
 
@@ -71,6 +75,7 @@ class StreamLock:
         try:
             identity = identity_of(fd)
             self._lock(fd, label, advice)
+            self.holder_before = _holder(fd)
         except BaseException:
             _unlock(fd)
             os.close(fd)
@@ -106,11 +111,12 @@ class StreamLock:
                 raise StreamInUseError(_in_use(label, _holder(fd), advice))
             time.sleep(_READERS_PAUSE_SECONDS)
 
-    def keep_place(self, label: str) -> Literal["kept", "remade", "reopened", "taken"]:
+    def keep_place(self, label: str) -> Place:
         """Make the lock file again where someone removed it, with the run directory or alone.
 
         ``reopened`` is the answer where the program had closed the lock's descriptor, which gives
-        the lock up; ``taken`` where another process has begun to write the stream meanwhile.
+        the lock up; ``regained`` where another process has had it since then (`holder_before`);
+        ``taken`` where one writes the stream now.
 
         Args:
             label: the stream's name, for the message.
@@ -131,7 +137,9 @@ class StreamLock:
             return "taken"
         self._fd, self._identity, fresh._fd = fresh._fd, fresh._identity, None
         if not was_ours:  # the new descriptor may well have the old one's number
-            return "reopened"
+            self.holder_before = before = fresh.holder_before
+            is_others = bool(before) and _whose(before) != (os.getpid(), _host())
+            return "regained" if is_others else "reopened"
         close_own(fd, identity)
         return "remade"
 
@@ -255,6 +263,10 @@ def _holder(fd: int) -> dict[str, Any]:
             raise
         return {}
     return holder if isinstance(holder, dict) else {}
+
+
+def _whose(holder: dict[str, Any]) -> tuple[Any, Any]:
+    return holder.get("pid"), holder.get("host")
 
 
 def _note_holder(fd: int) -> None:

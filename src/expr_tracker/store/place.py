@@ -25,6 +25,7 @@ from expr_tracker.store.parts import (
     parts_as_found,
 )
 from expr_tracker.store.reader import LineFile, part_paths
+from expr_tracker.store.regular import open_regular
 from expr_tracker.store.sidecar import Sidecar, load_index, missing_rows_text, read_sidecar
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def open_for_append(path: Path) -> int:
 
     It can be read through too: `Copy` reads a file that has no name any more.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    return set_apart(os.open(path, flags, 0o666))
+    return set_apart(open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND))
 
 
 def prepare(path: Path, notices: Notices, *, is_indexed: bool = True) -> StreamIndex:
@@ -160,7 +160,9 @@ def _repair_tail(path: Path, size: int, tail: bytes, *, notices: Notices) -> Non
             return
         written = tail.strip(b"\0")
         if written:
-            with torn_of(path).open("ab") as kept:
+            # For reading too: a pipe that is only written to waits for its reader, or has none.
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+            with open(open_regular(torn_of(path), flags), "ab") as kept:  # noqa: PTH123 - a descriptor
                 kept.write(written[:_TORN_BYTES_KEPT] + b"\n")
         os.ftruncate(fd, size)
     finally:

@@ -7,7 +7,6 @@ with what is there: the streams of the run and the nearest name.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ __all__ = [
     "RankChoice",
     "StreamChoice",
     "existing_run",
-    "keys_of",
     "labels_listed",
     "producers_of",
 ]
@@ -40,7 +38,6 @@ StreamChoice = str | Sequence[str | None] | None
 #: ``None`` is the lowest rank of one stream and all ranks of several, ``"*"`` all of them.
 RankChoice = int | Sequence[int] | AbstractSet[int] | Literal["*"] | None
 
-_PART: Final = re.compile(r"\d{6,8}\.jsonl")
 #: Longer lists hide the message; a run with more streams is listed by ``et ls``.
 _NAMES_SHOWN: Final = 12
 
@@ -83,7 +80,7 @@ def producers_of(
     path = existing_run(run)
     if path.is_file() or path.name.endswith(".jsonl"):
         return [Producer(path, StreamKey.from_file(path.name, kinds[0]) or StreamKey())]
-    available = keys_of(path, *kinds)
+    available = stream_keys(path, *kinds)
     if not available:
         raise RunNotFoundError(f"{path} holds no {kinds[0]} file.{_instead(path, kinds[0])}")
     names = _stream_names(stream, available)
@@ -127,21 +124,6 @@ def existing_run(run: object) -> Path:
             f"There is no run at {path}: it is a link to {path.readlink()}, which leads nowhere."
         )
     raise RunNotFoundError(f"There is no run at {path}.{_near(path)}")
-
-
-def keys_of(directory: Path, *kinds: LineKind) -> list[StreamKey]:
-    """Return the producers of a directory that have a file of one of the kinds, default first.
-
-    A live file that is set aside counts by its parts.
-    """
-    found: set[StreamKey] = set()
-    for kind in kinds:
-        found.update(stream_keys(directory, kind))
-        for entry in directory.glob(f"{kind}*.jsonl.parts"):
-            key = StreamKey.from_file(entry.name.removesuffix(".parts"), kind)
-            if key is not None and any(_PART.fullmatch(part.name) for part in entry.iterdir()):
-                found.add(key)
-    return sorted(found, key=lambda key: key.order)
 
 
 def _stream_names(stream: Any, available: list[StreamKey]) -> list[str | None]:
@@ -212,7 +194,7 @@ def _near(path: Path) -> str:
     near = difflib.get_close_matches(path.name, [entry.name for entry in entries], n=1)
     if near:
         return f" Did you mean {parent / near[0]}?"
-    keys = keys_of(parent, "metrics", "spans")
+    keys = stream_keys(parent, "metrics", "spans")
     if keys:
         return f" {parent} is a run with the streams: {labels_listed(keys)}."
     folders = sorted(entry.name for entry in entries if entry.is_dir())
@@ -231,7 +213,7 @@ def _whole_path(folder: Path) -> str:
 
 def _instead(path: Path, kind: LineKind) -> str:
     """Say what a folder without files of the kind holds."""
-    metrics = keys_of(path, "metrics")
+    metrics = stream_keys(path, "metrics")
     if kind == "spans" and metrics:
         return (
             f" It has metrics of {labels_listed(metrics)}, but no span was recorded (init(spans=False), "

@@ -11,6 +11,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from expr_tracker.interruption import is_from_signal
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,14 +24,20 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
 
     Args:
         path: the file.
-        flags: what for, by default for reading; a file that they make has the usual mode.
+        flags: what for, by default for reading; a file that they make has the usual mode. With
+            ``O_NOFOLLOW`` a link is refused: what it leads to may be of no run.
 
     Raises:
         IsADirectoryError: it is a directory.
         OSError: it cannot be opened, or is a pipe, a socket or a device.
     """
     # Without waiting: of a pipe, `open` itself waits; regular files know no such thing.
-    fd = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    try:
+        fd = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if is_from_signal(error) or not flags & os.O_NOFOLLOW or error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a symbolic link; move it away", str(path)) from None
     try:
         _refuse_others(os.fstat(fd).st_mode, path)
     except BaseException:

@@ -16,7 +16,7 @@ from expr_tracker.store.checkpoints import extended
 from expr_tracker.store.documents import read_document, write_document
 from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.index import StreamIndex
-from expr_tracker.store.index_document import document_of, index_from
+from expr_tracker.store.index_document import document_of, index_from, size_said_before
 from expr_tracker.store.parts import Part, lost_parts, lost_parts_text
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Sidecar:
     """``None`` where there is none, or one that cannot be used."""
     tail: Any = None
     """The checksum of the last bytes that it covers."""
+    size_before: int | None = None
+    """The bytes that it covers where an older version wrote it, in a form that is not read any more."""
 
     def fits(self, file: LineFile) -> bool:
         """Say whether the file still begins with what the sidecar covers, as far as that tells."""
@@ -90,7 +92,7 @@ def read_sidecar(path: Path) -> Sidecar:
     except ValueError as error:
         if is_from_signal(error):
             raise
-        return Sidecar(exists=True)
+        return Sidecar(exists=True, size_before=size_said_before(document))
 
 
 def load_index(file: LineFile, said: Sidecar, *, has_torn: bool = False) -> StreamIndex:

@@ -227,7 +227,8 @@ class LineWriter:
         if backlog.oldest is None:
             backlog.oldest = now
         if self._failure is not None:
-            dropped = backlog.drop_oldest()
+            # A marker pushes no row out: that of the end comes just before the last try.
+            dropped = backlog.drop_oldest() if item[2] is None else 0
             if dropped:
                 self._troubles.count_overflow(dropped, self._failure)
             if not self._has_thread and self._may_retry():

@@ -3,26 +3,27 @@
 ``et.summary()`` is a mapping. Reading it shows the last committed values; assigning a key pins it,
 and later rows no longer change it; deleting a key lifts the pin. Pins survive a resume.
 
-File: ``{NAME: VALUE, ..., "_pinned": [NAME, ...]}``; the member ``_pinned`` is left out where
-nothing is pinned.
+File: ``{NAME: VALUE, ..., "_pinned": [NAME, ...], "_covers": {"attempt": NUMBER, "bytes": SIZE}}``. The
+member ``_pinned`` is left out where nothing is pinned; ``_covers`` tells of which part of the rows the
+values are the last (`expr_tracker.store.summary_document`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from expr_tracker.errors import NameRefusedError
 from expr_tracker.row import META_NAMES, Row, RowEncoder, key_text
-from expr_tracker.store.documents import read_document, write_document
+from expr_tracker.store.summary_document import read_summary, write_summary
 from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Summary"]
+    from expr_tracker.store.summary_document import Covered
 
-_PINNED: Final = "_pinned"
+__all__ = ["Summary"]
 
 
 class Summary(MutableMapping[str, Any]):
@@ -34,6 +35,7 @@ class Summary(MutableMapping[str, Any]):
         encoder: makes assigned values plain.
         guard: raises in a forked child.
         is_behind: the rows have gone on without the file, so that only its pins are taken over.
+        covered: says what of the rows the last values are of, for `save`.
     """
 
     def __init__(
@@ -44,18 +46,19 @@ class Summary(MutableMapping[str, Any]):
         encoder: RowEncoder,
         guard: Callable[[], None],
         is_behind: bool = False,
+        covered: Callable[[], Covered | None] = lambda: None,
     ) -> None:
         self._path = path
         self._latest = latest
         self._encoder = encoder
         self._guard = guard
+        self._covered = covered
         self._pins: Row = {}
         #: Whether a pin was set or lifted since the last `save`.
         self.is_unsaved = not path.exists()
-        stored = read_document(path) or {}
-        pinned = stored.pop(_PINNED, [])
-        for name, value in stored.items():
-            if isinstance(pinned, list) and name in pinned:
+        stored = read_summary(path)
+        for name, value in stored.values.items():
+            if name in stored.pins:
                 self._pins[name] = value
             elif not is_behind:
                 latest.setdefault(name, value)
@@ -120,7 +123,7 @@ class Summary(MutableMapping[str, Any]):
             OSError: it could not be written.
         """
         self.is_unsaved = False
-        document = self.values_by_name()
-        if self._pins:
-            document[_PINNED] = sorted(self._pins)
-        write_document(self._path, document)
+        covers = (
+            self._covered()
+        )  # before the values: rows that are logged meanwhile are not covered
+        write_summary(self._path, self.values_by_name(), pins=self._pins, covers=covers)

@@ -59,8 +59,8 @@ def test_list_shows_every_version(project: Path) -> None:
 def test_list_can_be_narrowed_and_printed_as_json(project: Path) -> None:
     rows = json.loads(et("list", project, "model", "--format", "json").stdout)
     assert [(row["version"], row["files"], row["size"]) for row in rows] == [
-        ("v0", 1, 2000),
-        ("v1", 1, 2000),
+        (0, 1, 2000),
+        (1, 1, 2000),
     ]
     assert rows[0]["_nonfinite"] == {"/metadata/acc": "NaN"}
     assert len(et("list", project, "--type", "dataset").stdout.splitlines()) == 2

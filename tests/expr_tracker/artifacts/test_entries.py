@@ -64,7 +64,7 @@ def test_whatever_the_names_nothing_is_written_outside_of_the_store(path: str, n
         except (NameRefusedError, ArtifactError):
             assert tree(outside) == before
             return
-        assert artifact.version == "v0"
+        assert artifact.version == 0
         assert artifact.get_path(path).read_bytes() == b"x"
         assert artifact.get_path(path).is_relative_to(root / name / "v0")
         artifact.download(target)
@@ -232,6 +232,9 @@ def test_a_listed_entry_is_read_with_either_spelling_of_its_digest() -> None:
     assert entry is not None
     assert entry_from_member(entry.to_dict()) == entry
     assert entry_from_member({"path": "a", "ref": "s3://b/a"}) == Entry("a", ref="s3://b/a")
+    of_0_4 = {"path": "a", "size": 0, "digest": "", "ref": "s3://b/a"}
+    assert entry_from_member(of_0_4) == Entry("a", 0, ref="s3://b/a")
+    assert entry_from_member({**of_0_4, "ref": None}) is None
 
 
 @unhurried

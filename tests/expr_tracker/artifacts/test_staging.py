@@ -27,7 +27,7 @@ def silent(kind: str, text: str) -> None:
 def log_again(store: ArtifactStore, source: Path) -> None:
     """Log the same files once more and see that one whole version is all there is."""
     artifact = store.log(source, "m")
-    assert artifact.version == "v0"
+    assert artifact.version == 0
     assert store.verify().version_count == 1
     assert [found.name for found in (store.root / "m").iterdir()] == ["v0"]
     assert list((store.root / ".incoming").iterdir()) == []
@@ -93,7 +93,7 @@ def test_the_copy_of_a_live_process_is_left_alone(tmp_path: Path, source: Path) 
             assert child.stdout is not None
             assert child.stdout.readline() == b"in the middle\n"
             store = ArtifactStore(tmp_path / "artifacts")
-            assert store.log(source, "other").version == "v0"
+            assert store.log(source, "other").version == 0
             assert len(list((store.root / ".incoming").iterdir())) == 1
         finally:
             child.kill()
@@ -161,7 +161,7 @@ def test_killed_at_any_call_it_leaves_no_version_or_a_whole_one(tmp_path: Path, 
         versions = store.list()
         found.append(len(versions))
         for artifact in versions:
-            assert artifact.version == "v0"
+            assert artifact.version == 0
             assert artifact.files() == ["a", "b"]
             assert store.use("m:best").download() == artifact.dir
         log_again(store, source)
@@ -183,7 +183,7 @@ def test_a_version_that_was_in_place_but_not_listed_is_listed(tmp_path: Path) ->
     (left / "record.json").write_bytes(line)
     (tmp_path / "other").write_bytes(b"o")
     store.log(tmp_path / "other")
-    assert store.find("m:best").version == "v0"
+    assert store.find("m:best").version == 0
     assert (store.root / "index.jsonl").read_bytes().startswith(line)
     assert list((store.root / ".incoming").iterdir()) == []
 
@@ -195,7 +195,7 @@ def test_a_left_record_that_makes_no_sense_is_removed(tmp_path: Path, record: by
     left = store.root / ".incoming" / "1-dead"
     left.mkdir(parents=True)
     (left / "record.json").write_bytes(record)
-    assert store.log(tmp_path / "a").version == "v0"
+    assert store.log(tmp_path / "a").version == 0
     assert not left.exists()
     assert len(store.list()) == 1
 
@@ -214,7 +214,7 @@ def test_an_interrupt_between_place_and_line_costs_nothing(
         store.log(tmp_path / "a")
     monkeypatch.undo()
     assert store.list() == []
-    assert store.log(tmp_path / "a").version == "v0"
+    assert store.log(tmp_path / "a").version == 0
     assert store.verify().version_count == 1
     assert [found.name for found in (store.root / "a").iterdir()] == ["v0"]
 
@@ -233,7 +233,7 @@ def test_a_line_that_cannot_be_written_takes_the_version_back(
     monkeypatch.undo()
     assert list((store.root / "a").iterdir()) == []
     assert list((store.root / ".incoming").iterdir()) == []
-    assert store.log(tmp_path / "a").version == "v0"
+    assert store.log(tmp_path / "a").version == 0
 
 
 def test_every_byte_is_on_the_medium_before_the_version_appears(
@@ -306,7 +306,7 @@ def test_without_locks_nobody_is_taken_for_dead(
     store = ArtifactStore(tmp_path / "artifacts", warn=lambda _, text: warned.append(text))
     other = Staging.create(store.root)
     (tmp_path / "a").write_bytes(b"a")
-    assert store.log(tmp_path / "a").version == "v0"
+    assert store.log(tmp_path / "a").version == 0
     assert other.files.exists()
     assert any("without locks" in text for text in warned)
 
@@ -323,7 +323,7 @@ def test_a_lock_that_is_never_let_go_is_an_error_of_the_store(
         assert is_real
         assert store.log(tmp_path / "a").version is None
     assert "another process has held the artifact store" in warned[0]
-    assert store.log(tmp_path / "a").version == "v0"
+    assert store.log(tmp_path / "a").version == 0
 
 
 def test_leftovers_can_be_asked_for_where_there_are_none(tmp_path: Path) -> None:

@@ -65,13 +65,13 @@ def test_a_path_is_named_by_its_stem_and_numbered_by_its_content(
     store: ArtifactStore, file: Path
 ) -> None:
     first = store.log(file)
-    assert (first.name, first.type, first.version) == ("model", "dataset", "v0")
-    assert store.log(file).version == "v0"
+    assert (first.name, first.type, first.version) == ("model", "dataset", 0)
+    assert store.log(file).version == 0
     file.write_bytes(b"1")
     second = store.log(str(file), type="model", metadata={"epoch": 1})
-    assert (second.version, second.type) == ("v1", "model")
+    assert (second.version, second.type) == (1, "model")
     file.write_bytes(b"0")
-    assert store.log(file).version == "v0"
+    assert store.log(file).version == 0
     assert [artifact.qualified_name for artifact in store.list()] == ["model:v0", "model:v1"]
 
 
@@ -140,15 +140,15 @@ def test_an_alias_moves_as_an_event_also_back(store: ArtifactStore, file: Path) 
     store.log(file, "m", aliases=["best"])
     file.write_bytes(b"1")
     assert store.log(file, "m", aliases=["best", "prod"]).aliases == ["best", "prod"]
-    assert store.use("m:best").version == "v1"
+    assert store.use("m:best").version == 1
     file.write_bytes(b"0")
     back = store.log(file, "m", aliases="best")
-    assert (back.version, back.aliases) == ("v0", ["best"])
-    assert store.use("m:best").version == "v0"
+    assert (back.version, back.aliases) == (0, ["best"])
+    assert store.use("m:best").version == 0
     assert store.use("m:prod").aliases == ["prod"]
     fresh = ArtifactStore(store.root)
-    assert fresh.use("m:best").version == "v0"
-    assert fresh.use("m").version == "v1"
+    assert fresh.use("m:best").version == 0
+    assert fresh.use("m").version == 1
 
 
 def test_a_stored_version_gets_an_alias_without_a_copy(
@@ -159,7 +159,7 @@ def test_a_stored_version_gets_an_alias_without_a_copy(
         "expr_tracker.artifacts.registry.Staging.create", lambda root: pytest.fail(str(root))
     )
     assert store.log(store.use("model:v0"), aliases=["prod"]).aliases == ["prod"]
-    assert store.use("model:prod").version == "v0"
+    assert store.use("model:prod").version == 0
 
 
 def test_a_new_version_is_not_made_from_damaged_files(store: ArtifactStore, file: Path) -> None:
@@ -182,8 +182,8 @@ def test_an_old_object_does_not_steal_aliases_back(store: ArtifactStore, file: P
     file.write_bytes(b"1")
     store.log(file, "m", aliases=["best"])
     store.log(held, aliases=["first"])
-    assert store.use("m:best").version == "v1"
-    assert store.use("m:first").version == "v0"
+    assert store.use("m:best").version == 1
+    assert store.use("m:first").version == 0
 
 
 def test_an_alias_that_is_set_already_writes_no_line(store: ArtifactStore, file: Path) -> None:
@@ -210,14 +210,14 @@ def test_using_by_latest_version_and_alias(store: ArtifactStore, file: Path) -> 
     log_versions(store, file, 12)
     store.log(store.use("model:v3"), aliases=["best"])
     for text, version in [
-        ("model", "v11"),
-        ("model:latest", "v11"),
-        ("model:v3", "v3"),
-        ("model:V3", "v3"),
-        ("model:best", "v3"),
+        ("model", 11),
+        ("model:latest", 11),
+        ("model:v3", 3),
+        ("model:V3", 3),
+        ("model:best", 3),
     ]:
         assert store.use(text).version == version
-    assert store.use(store.use("model:v5")).version == "v5"
+    assert store.use(store.use("model:v5")).version == 5
 
 
 def test_what_is_not_there_is_answered_with_what_is(store: ArtifactStore, file: Path) -> None:
@@ -240,7 +240,7 @@ def test_what_is_not_there_is_answered_with_what_is(store: ArtifactStore, file: 
 
 def test_another_type_is_refused_as_a_value_error(store: ArtifactStore, file: Path) -> None:
     store.log(file, type="model")
-    assert store.use("model", type="model").version == "v0"
+    assert store.use("model", type="model").version == 0
     with pytest.raises(ValueError, match="has type 'model', not 'dataset'"):
         store.use("model", type="dataset")
 
@@ -274,7 +274,7 @@ def test_a_tampered_file_is_named_by_verify_and_repaired_by_logging_again(
     assert store.verify("model:v2").file_count == 1
     assert [problem.artifact for problem in store.examine().problems] == ["model:v1"]
     file.write_bytes(b"1")
-    assert store.log(file).version == "v1"
+    assert store.log(file).version == 1
     assert any("is repaired" in text for text in warnings.texts)
     assert store.verify().version_count == 3
 
@@ -322,7 +322,7 @@ def test_reference_stores_nothing_and_knows_the_content(store: ArtifactStore, fi
     assert (store.use("model").download() / "model.pt").read_bytes() == b"0"
     file.write_bytes(b"1")
     assert [problem.path for problem in store.examine().problems] == ["model.pt"]
-    assert store.log(file, mode="reference").version == "v1"
+    assert store.log(file, mode="reference").version == 1
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_a_lineage_that_cannot_be_written_costs_only_itself(
     tmp_path: Path, file: Path, warnings: Warnings
 ) -> None:
     store = ArtifactStore(tmp_path / "artifacts", tmp_path, "run", warn=warnings)
-    assert store.log(file).version == "v0"
+    assert store.log(file).version == 0
     assert store.failure_count == 1
     assert len(warnings.texts) == 1
 
@@ -429,10 +429,10 @@ from expr_tracker.artifacts import ArtifactStore
 base = Path(sys.argv[1])
 store = ArtifactStore(base / "artifacts", warn=lambda kind, text: print(text))
 resource.setrlimit(resource.RLIMIT_FSIZE, (3 * 2**20, 3 * 2**20))
-assert store.log(base / "small").version == "v0"
+assert store.log(base / "small").version == 0
 assert store.log(base / "big").version is None
 assert store.failure_count == 1
-assert store.log(base / "small").version == "v0"
+assert store.log(base / "small").version == 0
 """
 
 
@@ -475,7 +475,7 @@ if child == 0:
         except ForkedObjectError as error:
             refused += str(os.getppid()) in str(error)
     assert artifact.download().is_dir()
-    assert ArtifactStore(base / "artifacts").use("model").version == "v0"
+    assert ArtifactStore(base / "artifacts").use("model").version == 0
     os._exit(refused)
 _, status = os.waitpid(child, 0)
 print(os.waitstatus_to_exitcode(status))
@@ -509,7 +509,7 @@ def test_a_bad_line_is_warned_about_once_and_never_raised(
     index.write_bytes(b'{"digest": 3}\n[1]\n' + index.read_bytes())
     reader = ArtifactStore(store.root)
     for _ in range(3):
-        assert reader.use("model").version == "v1"
+        assert reader.use("model").version == 1
     assert caplog.text.count("2 line(s)") == 1
 
 
@@ -518,7 +518,7 @@ def test_a_version_whose_line_was_lost_keeps_its_files(store: ArtifactStore, fil
     index = store.root / "index.jsonl"
     index.write_bytes(index.read_bytes().splitlines(keepends=True)[0] + b"damaged\n")
     file.write_bytes(b"new")
-    assert store.log(file).version == "v2"
+    assert store.log(file).version == 2
     assert (store.root / "model" / "v1" / "model.pt").read_bytes() == b"1"
 
 
@@ -550,5 +550,5 @@ def test_no_secret_reaches_the_index_wherever_it_was_given(tmp_path: Path) -> No
         "local": (tmp_path / "secret.txt").as_uri(),
     }
     assert artifact.metadata == row["metadata"]
-    assert store.log(made(), metadata={"more": "secret"}).version == "v0"
+    assert store.log(made(), metadata={"more": "secret"}).version == 0
     assert ArtifactStore(store.root).find("a").description == "a ***"

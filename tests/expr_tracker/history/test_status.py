@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import expr_tracker as et
 from expr_tracker.errors import QueryError, RunNotFoundError
 from expr_tracker.history import status_of
+from expr_tracker.history.glimpse import is_run, keys_seen, metrics_seen
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import find_runs, overview_of, overviews
 from expr_tracker.store.documents import write_document
-from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.files import RunFiles, StreamKey, parts_of
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
+from expr_tracker.store.summary_document import Covered, write_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +84,27 @@ def test_runs_are_found_below_a_root_with_what_they_hold(runs: type[Runs], tmp_p
     assert overview_of(found[0], "acc").values == {"acc": 0.75}
     assert overview_of(found[1], "acc").values == {"acc": None}
     assert overview_of(found[1]).streams == ("data rank 1",)
+
+
+def test_a_run_of_which_only_parts_are_left_is_one(runs: type[Runs], tmp_path: Path) -> None:
+    """A kill between the rename of a full file and the new one leaves this."""
+    files = runs.make(tmp_path / "p" / "r", runs.rows_to(4), StreamKey("data"), end=None)
+    parts_of(files.metrics).mkdir()
+    files.metrics.rename(parts_of(files.metrics) / "000001.jsonl")
+    [run] = overviews(tmp_path)
+    assert (run.path, run.status, run.rows) == (files.directory, "lost", 4)
+    assert is_run(files.directory)
+    assert keys_seen(files.directory) == [files.key]
+    assert metrics_seen(files.directory, files.key) == {"loss"}
+
+
+def test_a_foreign_file_in_the_place_of_the_parts_costs_a_run_nothing(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    files = runs.make(tmp_path / "p" / "r", runs.rows_to(4))
+    parts_of(files.metrics).write_text("mine")
+    [run] = overviews(tmp_path)
+    assert (run.status, run.rows) == ("succeeded", 4)
 
 
 def test_a_run_that_ends_while_it_is_looked_at_is_not_lost(
@@ -165,4 +190,40 @@ def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(
     assert overview_of(tmp_path, "acc").values == {"acc": 0.9}
     assert overview_of(tmp_path, "best").values == {"best": 7}
     runs.make(tmp_path, rows, end={**runs.END, "_attempt_end": 2})
+    write_document(files.summary, {"acc": 0.7, "best": 7, "_pinned": ["best"]})
+    assert overview_of(tmp_path, "acc").values == {"acc": 0.7}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "more_bytes", "value"),
+    [(1, 0, 0.5), (2, 0, 0.9), (1, 1, 0.9), (None, 0, 0.9)],
+    ids=["the file", "another attempt", "another size", "nothing"],
+)
+def test_a_summary_is_believed_for_the_attempt_and_the_bytes_that_it_covers(
+    runs: type[Runs], tmp_path: Path, attempt: int | None, more_bytes: int, value: float
+) -> None:
+    files = runs.make(tmp_path, [{"_step": 0, "acc": 0.9}])
+    size = files.metrics.stat().st_size + more_bytes
+    covers = None if attempt is None else Covered(attempt, size)
+    write_summary(files.summary, {"acc": 0.5, "best": 7}, pins=["best"], covers=covers)
+    assert overview_of(tmp_path, ("acc", "best")).values == {"acc": value, "best": 7}
+
+
+def test_a_summary_that_says_no_coverage_is_believed_while_it_is_no_older_than_the_rows(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    files = runs.make(tmp_path, [{"_step": 0, "acc": 0.9}])
+    write_document(files.summary, {"acc": 0.5})
     assert overview_of(tmp_path, "acc").values == {"acc": 0.5}
+    os.utime(files.summary, (1, 1))
+    assert overview_of(tmp_path, "acc").values == {"acc": 0.9}
+
+
+def test_a_summary_that_knows_a_part_which_is_gone_is_believed(tmp_path: Path) -> None:
+    run = et.init("p", run_dir=tmp_path / "r", capture=False, max_file_bytes=4096)
+    run.log({"early": 1})
+    for step in range(200):
+        run.log({"loss": step})
+    run.finish(quiet=True)
+    (tmp_path / "r" / "metrics.jsonl.parts" / "000001.jsonl").unlink()
+    assert overview_of(tmp_path / "r", "early").values == {"early": 1}

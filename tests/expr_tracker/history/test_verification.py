@@ -3,10 +3,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from expr_tracker.history import compare, export, read_history, source, verify
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.source import Source
-from expr_tracker.store.files import RunFiles, StreamKey
+from expr_tracker.store.documents import write_document
+from expr_tracker.store.files import RunFiles, StreamKey, sidecar_of
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
 from expr_tracker.store.reader import LineFile
@@ -15,7 +18,6 @@ from expr_tracker.store.sidecar import load_index, read_sidecar, save_index
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from tests.expr_tracker.history.conftest import Runs
 
 
@@ -39,6 +41,58 @@ def test_a_sound_run_has_no_problems(runs: type[Runs], tmp_path: Path) -> None:
     assert [(a.number, a.rows, a.steps, a.status) for a in stream.attempts] == [
         (1, 6, 5, "succeeded")
     ]
+
+
+def older_sidecar(files: RunFiles, size: int) -> None:
+    """Write a sidecar as versions before 0.5 did."""
+    run = {"project": "old", "name": "r", "started_at": 1.0}
+    document = {"schema": 2, "size": size, "lines": 3, "index": [[0, 0, 0]], "run": run}
+    write_document(sidecar_of(files.metrics), document)
+
+
+def test_what_an_older_version_wrote_otherwise_is_noted_and_not_wrong(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    files = runs.make(tmp_path, runs.rows_to(3), end=None)
+    files.identity.unlink()
+    size = files.metrics.stat().st_size
+    for covered in (0, size - 1, size):  # a killed one covers less than there is
+        older_sidecar(files, covered)
+        report = verify(tmp_path)
+        assert report.problems == []
+        assert report.streams[0].sidecar == "older"
+        assert [note.partition(":")[0] for note in report.notes] == [
+            "there is no run.json",
+            "default",
+        ]
+    older_sidecar(files, size + 1)
+    assert verify(tmp_path).problems == [
+        "run.json is missing",
+        "default: the sidecar does not belong to this file (it is rebuilt when it is read)",
+    ]
+    assert verify(tmp_path).notes == []
+
+
+def test_a_run_that_a_newer_version_went_on_with_has_its_identity(
+    runs: type[Runs], tmp_path: Path
+) -> None:
+    files = runs.make(tmp_path, runs.rows_to(3))
+    older_sidecar(files, 1)
+    save_sidecar(runs.make(tmp_path, runs.rows_to(3), StreamKey("new")))
+    files.identity.unlink()
+    report = verify(tmp_path)
+    assert report.problems == ["run.json is missing"]
+    assert len(report.notes) == 1
+
+
+@pytest.mark.parametrize(
+    "said", [{"schema": 6, "size": 1}, {"schema": True, "size": 1}, {"schema": 2}, {"size": 1}]
+)
+def test_a_sidecar_of_no_older_version_that_cannot_be_read_is_wrong(
+    runs: type[Runs], tmp_path: Path, said: Row
+) -> None:
+    write_document(sidecar_of(runs.make(tmp_path, runs.rows_to(3)).metrics), said)
+    assert verify(tmp_path).streams[0].sidecar == "wrong"
 
 
 def test_every_kind_of_damage_is_found(runs: type[Runs], tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 import expr_tracker as et
 from expr_tracker.errors import StreamInUseError
 from expr_tracker.history import list_attempts, read_history, verify
+from expr_tracker.history.status import overview_of
 from expr_tracker.rescue import put_back
+from expr_tracker.store.documents import write_document
 from expr_tracker.store.files import RunFiles, StreamKey, parts_of, sidecar_of
 from expr_tracker.store.journal import write_journal
 from expr_tracker.store.lines import encode_line
@@ -83,6 +85,20 @@ def test_parts_stay_and_the_sidecar_fits_wherever_the_rows_belong(
     if cut is not None:
         os.truncate(cut, cut.stat().st_size - 1)
         assert "is cut" in verify(run.directory).problems[-1]
+
+
+@pytest.mark.parametrize("part_lines", [None, 1])
+def test_a_summary_of_any_version_gives_way_to_the_rows_that_were_put_back(
+    cut_run: Callable[..., CutRun], part_lines: int | None
+) -> None:
+    run = cut_run()
+    kept = encode_line({"_step": 0, "_time": run.tick(), "acc": 1})
+    lost = [encode_line({"_step": 1, "_time": run.tick(), "acc": 2}), run.end(1)]
+    run.write([kept, run.begin(2), *run.rows(5), run.end(2)], part_lines=part_lines)
+    write_document(run.files.summary, {"acc": 1, "pin": 3, "_pinned": ["pin"]})
+    put_back(run.rescue(lost), run.directory)
+    os.utime(run.path, (1, 1))
+    assert overview_of(run.directory, ("acc", "pin")).values == {"acc": 2, "pin": 3}
 
 
 def test_a_second_call_adds_nothing_and_changes_no_byte(cut_run: Callable[..., CutRun]) -> None:
@@ -450,6 +466,25 @@ def killed_at(instant: int, saved: Path, directory: Path) -> bool:
     return os.WIFSIGNALED(status)
 
 
+def restore(directory: Path, kept: Path) -> None:
+    """Make ``directory`` what ``kept`` is; most kills have changed nothing."""
+
+    def outline(folder: Path) -> dict[str, tuple[int, int, int]]:
+        return {
+            str(path.relative_to(folder)): (
+                (found.st_mode, 0, 0)
+                if path.is_dir()
+                else (found.st_mode, found.st_size, found.st_mtime_ns)
+            )
+            for path in folder.rglob("*")
+            for found in [path.stat()]
+        }
+
+    if outline(directory) != outline(kept):
+        shutil.rmtree(directory)
+        shutil.copytree(kept, directory)
+
+
 def rows_of(content: bytes) -> list[bytes]:
     return [line for line in content.splitlines() if b'"_step"' in line]
 
@@ -468,8 +503,7 @@ def test_a_kill_between_parts_whose_attempts_rise_leaves_what_the_next_call_fini
     seen, instant = set(), 0
     while True:
         instant += 1
-        shutil.rmtree(run.directory)
-        shutil.copytree(kept, run.directory)
+        restore(run.directory, kept)
         if not killed_at(instant, saved, run.directory):
             break
         content = run.content()
@@ -499,8 +533,7 @@ def test_a_kill_at_any_instant_leaves_the_old_rows_or_the_new_ones(
     seen, instant = set(), 0
     while True:
         instant += 1
-        shutil.rmtree(run.directory)
-        shutil.copytree(kept, run.directory)
+        restore(run.directory, kept)
         if not killed_at(instant, saved, run.directory):
             break
         content = run.content()

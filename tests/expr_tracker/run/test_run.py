@@ -21,6 +21,7 @@ from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import whole_rows
+from expr_tracker.store.summary_document import read_summary
 from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -66,11 +67,10 @@ def test_a_run_leaves_its_documents_rows_and_no_lock(make: Make, tmp_path: Path)
         "summary.json",
     ]
     assert read_document(folder / "config.json") == {"lr": 0.1}
-    assert read_document(folder / "summary.json") == {
+    assert read_summary(folder / "summary.json").values == {
         "a": 1,
         "b": 2,
         "best": 0.5,
-        "_pinned": ["best"],
     }
     about = read_document(folder / "about.json")
     assert about is not None
@@ -455,10 +455,11 @@ def test_opening_says_where_the_run_goes_and_what_it_continues(
 
 def test_a_pin_is_on_disk_before_the_run_ends(make: Make) -> None:
     run = make()
-    assert read_document(run.files.summary) == {}
+    assert read_summary(run.files.summary).values == {}
     run.summary["best"] = 1
     run._parts.save_unsaved_summary()
-    assert read_document(run.files.summary) == {"best": 1, "_pinned": ["best"]}
+    stored = read_summary(run.files.summary)
+    assert (stored.values, stored.pins) == ({"best": 1}, frozenset({"best"}))
 
 
 def test_a_value_that_degrades_is_said_once_a_key(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from expr_tracker.store.documents import read_document
 from expr_tracker.store.journal import read_journal
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import whole_rows
+from expr_tracker.store.summary_document import read_summary
 
 if TYPE_CHECKING:
     from tests.expr_tracker.run.conftest import Make
@@ -84,6 +86,30 @@ def test_a_second_writer_that_came_over_a_removed_lock_is_reported_once(
     second.finish(quiet=True)
 
 
+@pytest.mark.parametrize(
+    ("between", "said"),
+    [
+        (b'{"pid": 7, "host": "b"}', "Meanwhile process 7 on b had it"),
+        (None, "and no other process holds it now."),
+    ],
+)
+def test_of_a_lock_that_the_program_closed_only_what_is_known_is_said(
+    make: Make, caplog: pytest.LogCaptureFixture, between: bytes | None, said: str
+) -> None:
+    run = make()
+    run._keeper.stop(30)
+    lock = run._stream.stream_lock._fd
+    assert lock is not None
+    os.close(lock)
+    if between is not None:
+        run.files.lock.write_bytes(between)
+    run._upkeep.keep_places()
+    run._stream.notices.emit()
+    assert said in caplog.text
+    second = 0 if between is None else 1
+    assert run.info()["loss"]["degraded"].get("streams with a second writer", 0) == second
+
+
 def test_a_checkpoint_keeps_the_open_row_the_waiting_rows_and_the_summary(make: Make) -> None:
     run = make(durability="buffered", buffer_interval=None)
     run.log({"a": 1})
@@ -94,7 +120,7 @@ def test_a_checkpoint_keeps_the_open_row_the_waiting_rows_and_the_summary(make: 
     first = read_journal(run.files.journal, run.files.metrics.stat().st_size)
     assert first is not None, "rows that waited are written before it, not behind it"
     assert first["b"] == 3
-    assert read_document(run.files.summary) == {"a": 2}
+    assert read_summary(run.files.summary).values == {"a": 2}
     run.log({"c": 4}, step=9)
     run._closing.checkpoint()
     journal = read_journal(run.files.journal, run.files.metrics.stat().st_size)
@@ -129,7 +155,7 @@ def test_a_checkpoint_does_not_wait_for_a_thread_that_hangs_in_a_write(
     run._closing.checkpoint()
     assert not may_go.is_set()
     assert thread.is_alive()
-    assert read_document(run.files.summary) == {"a": 2}
+    assert read_summary(run.files.summary).values == {"a": 2}
     may_go.set()
     thread.join()
 
@@ -147,7 +173,7 @@ def test_leaving_by_a_signal_writes_everything_first(
     assert ended == [15]
     assert steps(run) == [0, 1, 9]
     assert rows(run)[-1]["_status"] == "cancelled"
-    assert read_document(run.files.summary) == {"a": 2, "b": 3}
+    assert read_summary(run.files.summary).values == {"a": 2, "b": 3}
     assert not is_locked(run.files.lock)
 
 
@@ -173,7 +199,7 @@ def test_a_signal_leaves_also_while_another_thread_keeps_the_lock(
     assert ended == [15]
     may_go.set()
     thread.join()
-    assert read_document(run.files.summary) == {"a": 1}
+    assert read_summary(run.files.summary).values == {"a": 1}
 
 
 def test_a_signal_inside_log_is_carried_out_when_log_is_through(
@@ -224,4 +250,4 @@ def test_the_parents_run_is_useless_in_a_forked_child_and_writes_nothing_there(m
         run_module.finish_at_exit(run)
     run_module.open_runs.discard(run)
     assert run.files.metrics.stat().st_size == size
-    assert read_document(run.files.summary) == {}  # as it was before the fork
+    assert read_summary(run.files.summary).values == {}  # as it was before the fork

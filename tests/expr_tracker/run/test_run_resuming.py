@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -14,10 +15,12 @@ from expr_tracker.errors import (
     StepError,
 )
 from expr_tracker.history import list_attempts, read_history, verify
+from expr_tracker.history.status import overview_of
 from expr_tracker.run import journal as journal_module
 from expr_tracker.run import latest as latest_module
 from expr_tracker.run import run as run_module
 from expr_tracker.store.documents import read_document
+from expr_tracker.store.files import sidecar_of
 from expr_tracker.store.journal import read_journal, write_journal
 from expr_tracker.store.reader import whole_rows
 from expr_tracker.testing import ManualClock
@@ -221,6 +224,18 @@ def test_a_summary_of_an_attempt_that_ended_is_taken_over_without_reading_rows(
     assert second.info()["loss"]["degraded"] == {}
 
 
+def test_a_sidecar_that_was_removed_is_made_again_by_a_writer_and_by_no_reader(make: Make) -> None:
+    first = make()
+    first.log({"loss": 1.0})
+    first.finish(quiet=True)
+    sidecar_of(first.files.metrics).unlink()
+    assert len(read_history(first.dir, 50)) == 1
+    assert verify(first.dir).streams[0].sidecar == "missing"
+    assert not sidecar_of(first.files.metrics).exists()
+    make().finish(quiet=True)
+    assert verify(first.dir).streams[0].sidecar == "consistent"
+
+
 def test_what_a_rewind_supersedes_leaves_the_summary(make: Make) -> None:
     run = make()
     for step in range(6):
@@ -236,7 +251,45 @@ def test_what_a_rewind_supersedes_leaves_the_summary(make: Make) -> None:
     assert dict(run.summary) == {"pin": 3}
     run.log({"z": 1})
     run.finish(quiet=True)
-    assert read_document(run.files.summary) == {"z": 1, "pin": 3, "_pinned": ["pin"]}
+    document = read_document(run.files.summary)
+    assert document == {
+        "z": 1,
+        "pin": 3,
+        "_pinned": ["pin"],
+        "_covers": {"attempt": 4, "bytes": run.files.metrics.stat().st_size},
+    }
+
+
+def test_a_summary_that_the_end_of_an_attempt_did_not_replace_is_made_again(make: Make) -> None:
+    first = make()
+    first.log({"loss": 9.0})
+    first.finish(quiet=True)
+    before = first.files.summary.read_bytes()
+    second = make()
+    second.log({"loss": 1.0})
+    second.finish(quiet=True)
+    second.files.summary.write_bytes(before)  # a disk that was full behind the end, or a kill
+    assert overview_of(second.files.directory, "loss").values == {"loss": 1.0}
+    assert dict(make().summary) == {"loss": 1.0}
+
+
+def test_a_summary_without_what_could_not_be_read_is_not_taken_for_whole(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make()
+    first.log({"loss": 1.0})
+    kill(first)
+
+    def fail(*arguments: object) -> dict[str, Any]:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(latest_module, "last_values", fail)
+        second = make()
+        second.log({"acc": 2.0})
+        second.finish(quiet=True)
+    assert read_document(second.files.summary) == {"acc": 2.0, "_covers": None}
+    assert dict(make().summary) == {"loss": 1.0, "acc": 2.0}
 
 
 def test_what_a_resume_step_supersedes_is_not_in_the_summary(make: Make) -> None:

@@ -201,6 +201,22 @@ def test_what_is_no_document_is_told_and_mended_and_kept(tmp_path: Path, content
     assert not content or kept.read_bytes() == content
 
 
+def test_what_was_damaged_takes_the_place_of_a_pipe_or_a_link_and_goes_through_neither(
+    tmp_path: Path,
+) -> None:
+    path, theirs = tmp_path / "run.json", tmp_path / "theirs"
+    theirs.write_bytes(b"theirs")
+    for make in (os.mkfifo, lambda at: at.symlink_to(theirs)):
+        path.write_bytes(b"xx")
+        damaged_of(path).unlink(missing_ok=True)
+        make(damaged_of(path))
+        assert mend(path, {"id": "a"}) == {"id": "a"}
+        assert damaged_of(path).read_bytes() == b"xx"
+        assert damaged_of(path).is_file()
+        assert not damaged_of(path).is_symlink()
+    assert theirs.read_bytes() == b"theirs"
+
+
 @pytest.mark.parametrize(("left", "stays"), [(b'{"id": "a"}', "a"), (b"", "b")])
 def test_what_a_process_left_that_was_killed_while_it_mended_is_used_if_it_is_whole(
     tmp_path: Path, left: bytes, stays: str

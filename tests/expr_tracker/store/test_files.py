@@ -90,6 +90,26 @@ def test_the_producers_of_a_folder_are_listed_default_first_and_foreign_files_le
     assert stream_keys(tmp_path / "missing") == []
 
 
+@pytest.mark.parametrize("part", ["000001.jsonl", "00000002.jsonl"])
+def test_a_file_that_was_set_aside_counts_by_its_parts(tmp_path: Path, part: str) -> None:
+    folder = parts_of(RunFiles(tmp_path, StreamKey("data", 1)).metrics)
+    folder.mkdir()
+    (folder / "notes.jsonl").touch()
+    assert stream_keys(tmp_path) == []
+    (folder / part).touch()
+    assert stream_keys(tmp_path) == [StreamKey("data", 1)]
+    assert stream_keys(tmp_path, "spans") == []
+    assert stream_keys(tmp_path, "spans", "metrics") == [StreamKey("data", 1)]
+
+
+def test_a_foreign_file_where_parts_would_be_is_no_stream_and_hides_none(tmp_path: Path) -> None:
+    parts_of(RunFiles(tmp_path, StreamKey("data")).metrics).touch()
+    assert stream_keys(tmp_path) == []
+    RunFiles(tmp_path).metrics.touch()
+    parts_of(RunFiles(tmp_path).metrics).touch()
+    assert stream_keys(tmp_path) == [StreamKey()]
+
+
 def test_no_stream_has_documents_under_the_names_of_replaced_ones(tmp_path: Path) -> None:
     kept = kept_of(RunFiles(tmp_path).config, 1)
     assert kept.name == "config._attempt1.json"

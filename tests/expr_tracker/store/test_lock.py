@@ -299,6 +299,27 @@ def test_a_closed_lock_is_taken_again_once(path: Path) -> None:
     assert not is_locked(path)
 
 
+@pytest.mark.parametrize(
+    ("between", "place"),
+    [
+        ({"pid": 1, "host": "elsewhere"}, "regained"),
+        ({"pid": os.getpid(), "host": "elsewhere"}, "regained"),
+        (None, "reopened"),
+    ],
+)
+def test_a_lock_that_is_taken_again_tells_whether_another_process_had_it(
+    path: Path, between: dict[str, Any] | None, place: str
+) -> None:
+    lock = StreamLock(path)
+    lock.acquire("default")
+    assert lock._fd is not None
+    os.close(lock._fd)
+    path.write_text("" if between is None else json.dumps(between))
+    assert lock.keep_place("default") == place
+    assert lock.holder_before == (between or {})
+    lock.release()
+
+
 def test_a_file_that_has_the_locks_number_is_neither_closed_nor_written(
     path: Path, tmp_path: Path
 ) -> None:

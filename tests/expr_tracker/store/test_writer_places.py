@@ -66,6 +66,26 @@ def test_a_torn_tail_is_cut_kept_aside_and_reported_before_the_next_row(
         assert torn_of(path).read_bytes() == kept
 
 
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [("pipe", "no regular file; move it away"), ("link", "a symbolic link; move it away")],
+)
+def test_a_torn_tail_is_kept_in_no_pipe_and_behind_no_link(
+    path: Path, make: Callable[..., Desk], tmp_path: Path, place: str, text: str
+) -> None:
+    path.write_bytes(WHOLE + b"torn")
+    theirs = tmp_path / "theirs"
+    theirs.write_bytes(b"theirs")
+    if place == "pipe":
+        os.mkfifo(torn_of(path))
+    else:
+        torn_of(path).symlink_to(theirs)
+    with pytest.raises(OSError, match=rf"{text}.*metrics\.torn"):
+        make()
+    assert path.read_bytes() == WHOLE + b"torn"
+    assert theirs.read_bytes() == b"theirs"
+
+
 def test_a_last_row_that_only_lacks_its_end_is_completed(
     path: Path, make: Callable[..., Desk]
 ) -> None:

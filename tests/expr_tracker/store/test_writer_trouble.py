@@ -215,6 +215,24 @@ def test_beyond_the_limit_the_oldest_waiting_rows_are_dropped_and_counted(
     assert desk.steps() == [0, *range(10 - left, 10)]
 
 
+def test_a_marker_neither_is_dropped_nor_pushes_a_row_out(make: Callable[..., Desk]) -> None:
+    desk = make(max_pending_records=3)
+    desk.put(0)
+    desk.disk.room = 0
+    beginning = begin_marker(2, from_step=1, time=0.0, pid=1)
+    desk.writer.append_line(encode_line(beginning), marker=beginning)
+    desk.put(*range(1, 10))
+    assert desk.notices.counts("dropped") == {"rows that waited for metrics.jsonl": 7}
+    end = end_marker(2, "succeeded", time=0.0)
+    desk.writer.append_line(encode_line(end), marker=end)
+    assert desk.notices.counts("dropped") == {"rows that waited for metrics.jsonl": 7}
+    desk.disk.room = None
+    desk.writer.flush()
+    assert desk.steps() == [0, 8, 9]
+    _, first, *_, last = desk.path.read_bytes().splitlines(keepends=True)
+    assert (first, last) == (encode_line(beginning), encode_line(end))
+
+
 def test_rows_that_the_file_never_takes_go_to_a_rescue_file(
     make: Callable[..., Desk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,119 @@
+"""Limits and usage: what a run of a project may keep, and what is kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from mapi.access.audit import record
+from mapi.database.queries import query
+from mapi.errors import Fault, ForbiddenError, InvalidError
+from mapi.series.budgets import POINT_BYTES, UNLIMITED, merged_budgets
+from mapi.wire.administration import UsageAnswer, UsageRow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mapi.access.rights import Principal
+    from mapi.database.door import Connection
+    from mapi.wire.enums import Budget
+
+__all__ = ["changed_limits", "measure_usage", "merged_limits", "read_limits", "set_project_limits"]
+
+
+async def read_limits(
+    connection: Connection, project_id: int | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the tenant and the project say of their own, not merged."""
+    cursor = await connection.execute(query("access.limits"), {"project": project_id})
+    row = await cursor.fetchone()
+    assert row is not None  # the tenant of the transaction
+    return dict(row[0]), dict(row[1])
+
+
+async def set_project_limits(
+    connection: Connection,
+    principal: Principal,
+    *,
+    project: tuple[int, str],
+    changes: Mapping[Budget, int | str | None],
+) -> None:
+    """Change the limits of a project; an admin of the tenant may, up to the tenant's own.
+
+    Args:
+        connection: of the tenant.
+        principal: who asks.
+        project: its number and name.
+        changes: by budget; ``None`` goes back to the tenant's.
+
+    Raises:
+        ForbiddenError: the principal is no admin of the tenant.
+        InvalidError: a limit is above the tenant's.
+    """
+    if not principal.is_tenant_admin:
+        raise ForbiddenError("Limits are set by an admin of the tenant.")
+    project_id, name = project
+    tenant, own = await read_limits(connection, project_id)
+    most = merged_budgets(tenant).to_json()
+    for budget, limit in changes.items():
+        if limit is not None and _is_above(limit, most[budget.value]):
+            raise InvalidError(
+                Fault(
+                    f"/tracking/{budget.value}",
+                    f"{limit} is above the tenant's {most[budget.value]}; the operator raises that "
+                    "with `mapi admin limits`",
+                )
+            )
+    merged = changed_limits(own, changes)
+    await connection.execute(
+        query("access.set_project_limits"), {"project": project_id, "limits": Jsonb(merged)}
+    )
+    await record(connection, principal.name, "limits.set", name, limits=merged)
+
+
+def changed_limits(
+    own: Mapping[str, Any], changes: Mapping[Budget, int | str | None]
+) -> dict[str, Any]:
+    """Return limits with changes; ``None`` takes one away."""
+    merged = {**own, **{budget.value: limit for budget, limit in changes.items()}}
+    return {budget: limit for budget, limit in merged.items() if limit is not None}
+
+
+def merged_limits(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what holds when each layer says otherwise than the ones before."""
+    return dict(merged_budgets(*layers).to_json())
+
+
+def _is_above(limit: int | str, most: int | str) -> bool:
+    if most == UNLIMITED:
+        return False
+    return limit == UNLIMITED or int(limit) > int(most)
+
+
+async def measure_usage(connection: Connection) -> UsageAnswer:
+    """Return what the visible projects keep, from the counters of their runs."""
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query("access.usage"))
+        rows = await cursor.fetchall()
+    return UsageAnswer(
+        projects=[
+            UsageRow(
+                project=row["project"],
+                runs=row["runs"],
+                rows={name: row[name] for name in ("points", "series", "log_lines", "spans")},
+                size_bytes={
+                    "points": POINT_BYTES * row["points"],
+                    "log_lines": row["log_bytes"],
+                    "spans": row["span_bytes"],
+                    "media": row["media_bytes"],
+                },
+                media_items=row["media_items"],
+                media_bytes=row["media_bytes"],
+            )
+            for row in rows
+        ],
+        measured=datetime.now(UTC),
+    )

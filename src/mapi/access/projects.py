@@ -1,0 +1,78 @@
+"""Projects: what runs, members and limits belong to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mapi.access.audit import record
+from mapi.database.queries import query
+from mapi.errors import Fault, InvalidError, NameTakenError, QuotaError
+from mapi.wire.administration import ProjectFacts, ProjectPage
+from mapi.wire.enums import Role, Scope
+
+if TYPE_CHECKING:
+    from mapi.access.rights import Principal
+    from mapi.database.door import Connection
+
+__all__ = ["PROJECTS_MAX", "create_project", "find_project", "list_projects", "project_names"]
+
+#: Of a tenant: the list is one answer, and the setting of a transaction names each project.
+PROJECTS_MAX: Final = 1_000
+
+
+async def find_project(connection: Connection, name: str, *, pointer: str) -> int:
+    """Return the number of a project.
+
+    Raises:
+        InvalidError: the transaction sees no project of this name.
+    """
+    cursor = await connection.execute(query("access.find_project"), {"name": name})
+    row = await cursor.fetchone()
+    if row is None:
+        raise InvalidError(
+            Fault(pointer, f"there is no project {name!r} that you can see; make it first")
+        )
+    return int(row[0])
+
+
+async def create_project(connection: Connection, principal: Principal, name: str) -> ProjectFacts:
+    """Make a project; an admin of the tenant may.
+
+    Raises:
+        ForbiddenError: the principal is none.
+        InvalidError: the name has blanks around it or characters that do not print.
+        NameTakenError: there is one of this name.
+        QuotaError: the tenant has as many as it can.
+    """
+    principal.require(Scope.ADMIN)
+    if name != name.strip() or not name.isprintable():
+        raise InvalidError(
+            Fault("/name", f"{name!r}: no blanks around a name, and only characters that print")
+        )
+    cursor = await connection.execute(query("access.count_projects"))
+    (count,) = await cursor.fetchone() or (0,)
+    if count >= PROJECTS_MAX:
+        raise QuotaError(f"The tenant has {count} projects, which is the most it can have.", {})
+    cursor = await connection.execute(query("access.insert_project"), {"name": name})
+    row = await cursor.fetchone()
+    if row is None:
+        raise NameTakenError(f"There is a project {name!r} already.")
+    await record(connection, principal.name, "project.create", name)
+    return ProjectFacts(name=row[1], created=row[2], role=Role.ADMIN)
+
+
+async def list_projects(connection: Connection, principal: Principal) -> ProjectPage:
+    """Return the projects that the principal can see."""
+    cursor = await connection.execute(query("access.list_projects"), {"limit": PROJECTS_MAX})
+    return ProjectPage(
+        projects=[
+            ProjectFacts(name=name, created=created, role=principal.role_in(project_id))
+            for project_id, name, created in await cursor.fetchall()
+        ]
+    )
+
+
+async def project_names(connection: Connection) -> dict[int, str]:
+    """Return the names of the projects that the transaction sees, by number."""
+    cursor = await connection.execute(query("access.list_projects"), {"limit": PROJECTS_MAX})
+    return {project_id: name for project_id, name, _ in await cursor.fetchall()}

@@ -1,0 +1,14 @@
+"""HTTP: authenticate, parse, call a room, answer.
+
+`app` puts it together. Before every route: `front` names the request, checks the host and adds the
+headers that `entrance` decides; `authentication` says who asks, by token or `session_cookie`;
+`rights` and `queries` refuse what a route does not know; `bodies` reads with a limit;
+`idempotency` answers a repeated request as before. Behind it: `problems` makes answers of
+exceptions, `journal` and `meters` tell the operator, `description` is the OpenAPI document. What
+several routes share: `query_readers`, `cursors` of pages, `preconditions` on versions, `run_rights`.
+
+One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
+`events`, `exports`, `params`, `tags`, `logs`, `media`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
+`tokens`, `members`, `projects`, `limits`, `audit`, `sessions`, `sign_in`, `oidc`, `health` and
+`metrics_page`.
+"""

@@ -1,0 +1,282 @@
+"""Server-sent events: one run as it goes on, and the runs of a project whose rows may have changed.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html. A stream begins with where things
+stand, or with what is new behind ``Last-Event-ID``; it says something every 15 seconds, ends when
+its reader has lost the right to it, and is cut when its reader does not read.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from litestar import Request, get
+from litestar.di import NamedDependency
+from litestar.enums import ScopeType
+from litestar.params import FromPath, FromQuery
+from litestar.response.streaming import ASGIStreamingResponse
+from litestar.types import ASGIApp, Message, Receive, Send
+from litestar.types import Scope as ASGIScope
+
+from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
+from mapi.access.rights import Principal
+from mapi.api.authentication import principal_of
+from mapi.api.description import MEDIA_TYPES
+from mapi.api.rights import RIGHT
+from mapi.api.run_rights import find_run
+from mapi.database.door import Database, Reach
+from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, UnavailableError
+from mapi.tracking.changes import Changes
+from mapi.tracking.following import Following
+from mapi.tracking.live import Position
+from mapi.tracking.runs import resolve_project
+from mapi.wire.enums import Scope
+from mapi.wire.events import ProjectFrame
+
+__all__ = ["follow_project", "follow_run", "note_changes"]
+
+#: Proxies close what is silent, most of them after a minute.
+_COMMENT_SECONDS = 15.0
+#: So long a reader who has lost the right still reads.
+_RIGHTS_SECONDS = 60.0
+#: A reader that takes longer for one piece is cut.
+_SEND_SECONDS = 20.0
+#: The rows of a table are read again at most so often.
+_PROJECT_SECONDS = 0.25
+#: Of a frame; with more the whole table is to be read.
+_RUNS_MAX = 500
+_COMMENT = b": so that nobody takes this for a dead connection\n\n"
+_MEDIA_TYPE = "text/event-stream"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Type": _MEDIA_TYPE,
+    # nginx would collect the frames until its buffer is full.
+    "X-Accel-Buffering": "no",
+}
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_encoder = msgspec.json.Encoder()
+_logger = logging.getLogger("mapi.live")
+
+
+@get(
+    "/v1/runs/{run:str}/events",
+    opt={RIGHT: Scope.READ, MEDIA_TYPES: (_MEDIA_TYPE,)},
+    summary="Follow a run",
+)
+async def follow_run(  # noqa: PLR0917 - the framework gives them by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    following: NamedDependency[Following],
+    run: FromPath[str],
+) -> ASGIApp:
+    """Send `status`, `tracking`, `log` and `warning` frames while the run goes on."""
+    start = _start(request)
+    async with database.transaction(request.user.reach) as connection:
+        run_id, project_id = await find_run(connection, request.user, run, scope=Scope.READ)
+    following.require_place()
+    reach = Reach(request.user.tenant_id, (project_id,))
+
+    async def is_allowed() -> bool:
+        return await _is_allowed(request, database, project_id)
+
+    async def frames() -> AsyncIterator[bytes]:
+        with following.place():
+            source = following.follow(reach, run_id, start)
+            async for text in _kept_alive(source, is_allowed):
+                yield text
+
+    return _EventStream(frames())
+
+
+@get(
+    "/v1/events",
+    opt={RIGHT: Scope.READ, MEDIA_TYPES: (_MEDIA_TYPE,)},
+    summary="Follow a project",
+)
+async def follow_project(  # noqa: PLR0917 - the framework gives them by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    following: NamedDependency[Following],
+    project: FromQuery[str | None] = None,
+) -> ASGIApp:
+    """Send the ids of runs whose row in a table may have changed.
+
+    A project has no sequence of changes: whoever comes back is told to read its table anew.
+    """
+    async with database.transaction(request.user.reach) as connection:
+        project_id = await resolve_project(
+            connection, request.user, project, pointer="/query/project"
+        )
+    request.user.require(Scope.READ, project_id)
+    following.require_place()
+    is_return = "last-event-id" in request.headers
+    tenant_id = request.user.tenant_id
+
+    async def is_allowed() -> bool:
+        return await _is_allowed(request, database, project_id)
+
+    async def frames() -> AsyncIterator[bytes]:
+        with following.place():
+            source = _project_frames(
+                following.changes, (tenant_id, project_id), is_return=is_return
+            )
+            async for text in _kept_alive(source, is_allowed):
+                yield text
+
+    return _EventStream(frames())
+
+
+def _start(request: Request[Principal, Any, Any]) -> Position | None:
+    text = request.headers.get("last-event-id")
+    if not text:
+        return None
+    position = Position.from_text(text)
+    if position is None:
+        raise InvalidError(
+            Fault("/header/Last-Event-ID", f"{text[:80]!r} is no id of a frame of this stream")
+        )
+    return position
+
+
+async def _is_allowed(
+    request: Request[Principal, Any, Any], database: Database, project_id: int
+) -> bool:
+    """Ask again who this is, and whether they may still read."""
+    try:
+        principal, _ = await principal_of(database, request)
+        principal.require(Scope.READ, project_id)
+    except UnavailableError:
+        return True  # nobody can say now; the next round asks again
+    except MapiError:
+        return False
+    return True
+
+
+async def _project_frames(
+    changes: Changes, place: tuple[int, int], *, is_return: bool
+) -> AsyncIterator[bytes]:
+    waiting: set[UUID] = set()
+    is_partial = is_return
+    woken = asyncio.Event()
+
+    def wake(run_id: UUID | None) -> None:
+        nonlocal is_partial
+        if run_id is None or len(waiting) >= _RUNS_MAX:
+            is_partial = True
+        else:
+            waiting.add(run_id)
+        woken.set()
+
+    with changes.following_project(*place, wake):
+        yield _project_frame(set(), is_partial=is_return)
+        is_partial = False
+        while not changes.is_closed():
+            await woken.wait()
+            woken.clear()
+            if changes.is_closed():
+                return
+            yield _project_frame(waiting, is_partial=is_partial)
+            waiting.clear()
+            is_partial = False
+            await asyncio.sleep(_PROJECT_SECONDS)
+
+
+def _project_frame(runs: set[UUID], *, is_partial: bool) -> bytes:
+    frame = ProjectFrame(
+        runs=sorted(text_from_uuid(RUN, one) for one in runs), is_partial=is_partial
+    )
+    return b"id: %d\nevent: runs\ndata: %s\n\n" % (time.time_ns() // 1_000, _encoder.encode(frame))
+
+
+async def _kept_alive(
+    source: AsyncIterator[bytes], is_allowed: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
+    """Yield what a source yields, with comments in its silence, while the reader has the right."""
+    asked = time.monotonic()
+    pending: asyncio.Task[bytes] | None = None
+    try:
+        while True:
+            if pending is None:
+                pending = asyncio.create_task(_next(source))
+            left = _RIGHTS_SECONDS - (time.monotonic() - asked)
+            await asyncio.wait({pending}, timeout=max(0.0, min(_COMMENT_SECONDS, left)))
+            if time.monotonic() - asked >= _RIGHTS_SECONDS:
+                if not await is_allowed():
+                    return
+                asked = time.monotonic()
+            if not pending.done():
+                yield _COMMENT
+                continue
+            text, pending = pending.result(), None
+            if not text:
+                return
+            yield text
+    finally:
+        if pending is not None:
+            pending.cancel()
+            await asyncio.gather(pending, return_exceptions=True)
+        await source.aclose()  # type: ignore[attr-defined]
+
+
+async def _next(source: AsyncIterator[bytes]) -> bytes:
+    """Return the next text; an empty one at the end, or when what is followed is gone."""
+    while True:
+        try:
+            text = await anext(source)
+        except (StopAsyncIteration, NotFoundError):
+            return b""
+        if text:
+            return text
+
+
+class _EventStream(ASGIStreamingResponse):
+    """An answer that goes on; its reader is cut when it does not read."""
+
+    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(iterator=frames, headers=_HEADERS, media_type=_MEDIA_TYPE)
+
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        async def timed(message: Message) -> None:
+            async with asyncio.timeout(_SEND_SECONDS):
+                await send(message)
+
+        try:
+            await super().send_body(timed, receive)
+        except* TimeoutError:
+            # The server below closes the connection of an answer that has no end.
+            _logger.info("a reader was cut: it did not read for %g seconds", _SEND_SECONDS)
+        finally:
+            await self.iterator.aclose()  # type: ignore[union-attr]
+
+
+def note_changes(changes: Changes) -> Callable[[Message, ASGIScope], Awaitable[None]]:
+    """Return what looks at each answer: a write that succeeded has changed its run."""
+
+    async def note(message: Message, scope: ASGIScope) -> None:
+        if message["type"] != "http.response.start" or scope["type"] != ScopeType.HTTP:
+            return
+        # What fits of a batch over a budget is kept.
+        is_written = message["status"] < 300 or message["status"] == 429
+        if scope["method"] in _READ_METHODS or not is_written:
+            return
+        run = scope.get("path_params", {}).get("run") or _made(message)
+        user = scope.get("user")
+        if run and isinstance(user, Principal):
+            try:
+                changes.touch(user.tenant_id, uuid_from_text(RUN, str(run)))
+            except NotFoundError:
+                return
+
+    return note
+
+
+def _made(message: Any) -> str | None:
+    """Return the id of a run that was made: the last part of its address."""
+    for name, value in message.get("headers", ()):
+        if name.lower() == b"location" and value.startswith(b"/v1/runs/run_"):
+            found: str = value.decode("ascii").rpartition("/")[2]
+            return found
+    return None

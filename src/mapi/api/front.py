@@ -1,0 +1,222 @@
+"""What stands before every route, those that do not exist too.
+
+Each request gets an id, a line in the log and its place in the meters; each answer the headers that
+keep a browser from doing what we did not mean. Addresses, headers and hosts are checked here,
+before anything is looked up for them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final
+
+from litestar.enums import ScopeType
+
+from mapi.api.problems import encoded_problem
+from mapi.errors import Fault, ForbiddenError, InvalidError
+from mapi.wire.enums import ProblemCode
+from mapi.wire.problems import PROBLEM_MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+    from mapi.api.entrance import Entrance
+    from mapi.api.meters import Meters
+
+__all__ = ["Front", "address_of", "header_of"]
+
+_logger: Final = logging.getLogger("mapi.requests")
+#: A filter of 4 096 characters, percent-encoded, with its sort and columns.
+_ADDRESS_BYTES_MAX: Final = 16 << 10
+#: Browsers send 2 KiB, proxies add some; more is a mistake or an attack.
+_HEADER_BYTES_MAX: Final = 32 << 10
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Users' words and pictures are shown on our pages: nothing in them may run or load anything.
+#: Charts set sizes by style attributes, which cannot run.
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    b"content-security-policy": _POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    # The link that signs in once stands in an address.
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), microphone=(), geolocation=()",
+    # An answer is for whoever asked; a route that is for all says so itself.
+    b"cache-control": b"no-store",
+}
+_STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
+
+
+class Front:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, *, entrance: Entrance, meters: Meters) -> None:
+        self._app = app
+        self._entrance = entrance
+        self._meters = meters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        request_id = f"req_{token_hex(8)}"
+        scope.setdefault("state", {})["request_id"] = request_id
+        traffic = _Traffic(receive, send, request_id, is_secure=scope["scheme"] == "https")
+        started = time.perf_counter()
+        self._meters.under_way.inc()
+        try:
+            refused = self._refusal(scope)
+            if refused is None:
+                await self._app(scope, traffic.receive, traffic.send)
+            else:
+                await _answer(traffic.send, refused, request_id)
+        finally:
+            self._meters.under_way.dec()
+            self._tell(scope, traffic, time.perf_counter() - started)
+
+    def _refusal(self, scope: HTTPScope) -> Exception | None:
+        address = len(scope["raw_path"]) + len(scope["query_string"])
+        if address > _ADDRESS_BYTES_MAX:
+            return _too_much(
+                ProblemCode.ADDRESS_TOO_LONG,
+                f"the address has {address} bytes: at most {_ADDRESS_BYTES_MAX}; a long search "
+                "goes into the body of POST /v1/runs/search",
+            )
+        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        if size > _HEADER_BYTES_MAX:
+            return _too_much(
+                ProblemCode.HEADERS_TOO_LARGE,
+                f"the headers have {size} bytes: at most {_HEADER_BYTES_MAX}",
+            )
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            # No text of the database holds it, so nothing is called so.
+            return InvalidError(Fault("/query", "U+0000 cannot be stored; leave it out"))
+        host = header_of(scope, b"host")
+        if not self._entrance.knows_host(host):
+            return _too_much(
+                ProblemCode.HOST_UNKNOWN,
+                f"this server is not called {host[:200]!r}; if it is, its operator says so with "
+                "MAPI_PUBLIC_URL",
+            )
+        origin = header_of(scope, b"origin")
+        if (
+            origin
+            and scope["method"] not in _SAFE_METHODS
+            and not self._entrance.knows_origin(origin, scheme=scope["scheme"], host=host)
+        ):
+            return ForbiddenError(
+                f"A page of {origin[:200]!r} may not write here; pages of this server may. Behind "
+                "a proxy, set MAPI_PUBLIC_URL to the address that users see."
+            )
+        return None
+
+    def _tell(self, scope: HTTPScope, traffic: _Traffic, seconds: float) -> None:
+        route = str(scope.get("path_template") or "none")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._meters.count(method=method, route=route, status=traffic.status, seconds=seconds)
+        self._meters.count_bytes(received=traffic.received_bytes, sent=traffic.sent_bytes)
+        level = logging.WARNING if traffic.status >= 500 else logging.INFO
+        if level == logging.INFO and not self._entrance.logs_requests:
+            return
+        user: Any = scope.get("user")
+        _logger.log(
+            level,
+            "request",
+            extra={
+                "request_id": traffic.request_id,
+                "method": method,
+                "route": route,
+                "status": traffic.status,
+                "duration_ms": round(seconds * 1_000, 3),
+                "received_bytes": traffic.received_bytes,
+                "sent_bytes": traffic.sent_bytes,
+                "client": address_of(scope),
+                "tenant": None if user is None else user.tenant_id,
+                "token": None if user is None else user.token_id,
+            },
+        )
+
+
+_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
+
+
+class _Traffic:
+    """Counts the bytes of one request and completes the headers of its answer."""
+
+    def __init__(self, receive: Receive, send: Send, request_id: str, *, is_secure: bool) -> None:
+        self._receive = receive
+        self._send = send
+        self._is_secure = is_secure
+        self.request_id = request_id
+        #: 499 is what proxies write when the client went away before an answer.
+        self.status = 499
+        self.received_bytes = 0
+        self.sent_bytes = 0
+
+    async def receive(self) -> Any:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self.received_bytes += len(message.get("body", b""))
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = self._completed(list(message.get("headers", [])))
+        elif message["type"] == "http.response.body":
+            self.sent_bytes += len(message.get("body", b""))
+        await self._send(message)
+
+    def _completed(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        present = {name.lower() for name, _ in headers}
+        headers += [one for one in _HEADERS.items() if one[0] not in present]
+        if self._is_secure:
+            headers.append(_STRICT_TRANSPORT)
+        headers.append((b"x-request-id", self.request_id.encode()))
+        return headers
+
+
+def header_of(scope: Scope, name: bytes) -> str:
+    """Return a header of a request; empty without it."""
+    for sent, value in scope["headers"]:
+        if sent.lower() == name:
+            return value.decode("latin-1")
+    return ""
+
+
+def address_of(scope: Scope) -> str:
+    """Return the client's address; that of a trusted proxy's client, if there is one between."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def _too_much(code: ProblemCode, message: str) -> InvalidError:
+    return InvalidError(Fault("", message, code=code))
+
+
+async def _answer(send: Send, error: Exception, request_id: str) -> None:
+    status, headers, body = encoded_problem(error, request_id=request_id)
+    sent = {
+        **headers,
+        "content-type": PROBLEM_MEDIA_TYPE,
+        "content-length": str(len(body)),
+        # What was not read of the body is not worth reading.
+        "connection": "close",
+    }
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": body, "more_body": False})

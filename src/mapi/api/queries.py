@@ -1,0 +1,156 @@
+"""The parameters of a query: which a route has, and that it is sent no others.
+
+A parameter that is misspelt would else be passed over, and a search would answer more than was
+asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
+
+import msgspec
+from litestar.params import ParameterKwarg
+
+from mapi.errors import Fault, InvalidError
+from mapi.wire.decoding import FAULTS_MAX, pointer
+
+if TYPE_CHECKING:
+    from litestar.connection import ASGIConnection
+    from litestar.handlers.base import BaseRouteHandler
+
+__all__ = [
+    "QUERY_PREFIXES",
+    "QueryParameter",
+    "query_name",
+    "query_parameters",
+    "refuse_unknown_parameters",
+]
+
+#: The option of a route that reads parameters whose names users choose: how those begin.
+QUERY_PREFIXES: Final = "query_prefixes"
+#: What the framework itself passes to a route.
+_RESERVED: Final = frozenset(
+    {"request", "state", "scope", "headers", "cookies", "query", "body", "data", "socket"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """One parameter of a route."""
+
+    argument: str
+    """What the route's function calls it."""
+    name: str
+    kind: Any
+    """Its type, with its limits."""
+    is_required: bool
+    default: Any
+    description: str
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it may be given several times."""
+        kind = get_args(self.kind)[0] if get_origin(self.kind) is Annotated else self.kind
+        return any(get_origin(one) is list for one in (kind, *get_args(kind)))
+
+
+@lru_cache(maxsize=1_024)
+def query_parameters(handler: BaseRouteHandler) -> tuple[QueryParameter, ...]:
+    """Return the parameters of a route's query, in the order of its signature."""
+    passed = _RESERVED | set(handler.resolve_dependencies()) | _path_names(handler)
+    return tuple(
+        _parameter(name, parameter)
+        for name, parameter in inspect.signature(handler.fn).parameters.items()
+        if name not in passed
+    )
+
+
+def refuse_unknown_parameters(
+    connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
+) -> None:
+    """Refuse a request with a parameter that its route does not have, or has one value of.
+
+    Raises:
+        InvalidError: there is one.
+    """
+    sent = connection.query_params
+    if not sent:
+        return
+    known = {one.name: one for one in query_parameters(handler)}
+    prefixes: tuple[str, ...] = tuple(handler.opt.get(QUERY_PREFIXES, ()))
+    faults = []
+    for name, count in Counter(one for one, _ in sent.multi_items()).items():
+        at = pointer("query", name[:200])
+        if name not in known and not name.startswith(prefixes or "\0"):
+            expected = [*known, *(f"{one}<name>" for one in prefixes)]
+            faults.append(Fault(at, _unknown(name, expected), expected=expected))
+        elif count > 1 and not (name in known and known[name].is_list):
+            faults.append(Fault(at, f"{name[:200]!r} is given {count} times; it has one value"))
+    if faults:
+        raise InvalidError(faults[:FAULTS_MAX])
+
+
+def query_name(handler: BaseRouteHandler, argument: str) -> str:
+    """Return what an argument of a route's function is called in the query."""
+    found = [one.name for one in query_parameters(handler) if one.argument == argument]
+    return found[0] if found else argument
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return f"there is no parameter {name[:200]!r} here: did you mean {near[0]!r}?"
+    there_are = f"there are {', '.join(known)}" if known else "this route has none"
+    return f"there is no parameter {name[:200]!r} here: {there_are}"
+
+
+def _path_names(handler: BaseRouteHandler) -> set[str]:
+    return {
+        part.strip("{}").partition(":")[0]
+        for path in handler.paths
+        for part in path.split("/")
+        if part.startswith("{")
+    }
+
+
+def _parameter(name: str, parameter: inspect.Parameter) -> QueryParameter:
+    annotation, argument = parameter.annotation, name
+    limits: dict[str, Any] = {}
+    description = ""
+    if get_origin(annotation) is Annotated:
+        annotation, *notes = get_args(annotation)
+        for note in notes:
+            if isinstance(note, ParameterKwarg):
+                name = note.name or name
+                description = note.description or ""
+                limits = {
+                    "ge": note.ge,
+                    "le": note.le,
+                    "gt": note.gt,
+                    "lt": note.lt,
+                    "min_length": note.min_length or note.min_items,
+                    "max_length": note.max_length or note.max_items,
+                    "pattern": note.pattern,
+                }
+    is_required = parameter.default is inspect.Parameter.empty
+    return QueryParameter(
+        argument,
+        name,
+        _limited(annotation, {key: value for key, value in limits.items() if value is not None}),
+        is_required,
+        None if is_required else parameter.default,
+        description,
+    )
+
+
+def _limited(annotation: Any, limits: dict[str, Any]) -> Any:
+    """Return the type with its limits; beside ``None`` they are of the other type."""
+    others = [one for one in get_args(annotation) if one is not type(None)]
+    if len(others) == 1 and type(None) in get_args(annotation):
+        annotation = others[0]
+    return Annotated[annotation, msgspec.Meta(**limits)] if limits else annotation

@@ -1,0 +1,177 @@
+"""``/v1/runs``: make, read, change; to the trash and back; signs of life."""
+
+from typing import Any
+
+from litestar import Request, Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+
+from mapi.access.rights import Principal
+from mapi.api.bodies import MERGE_PATCH, read_body
+from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
+from mapi.api.idempotency import MAKES
+from mapi.api.preconditions import expected_versions, is_known
+from mapi.api.rights import RIGHT
+from mapi.api.run_rights import find_run
+from mapi.database.door import Connection, Database
+from mapi.objects.store import ObjectStore
+from mapi.tracking.heartbeat import beat
+from mapi.tracking.life import patch_run, restore_run, trash_run
+from mapi.tracking.retention import purge_run
+from mapi.tracking.runs import create_run, get_run
+from mapi.wire.administration import Deleted
+from mapi.wire.decoding import BODY_BYTES_MAX, decode
+from mapi.wire.enums import RunStatus, Scope
+from mapi.wire.runs import Heartbeat, RunCreate, RunFacts, RunPatch, decode_run_create
+
+__all__ = ["change", "create", "heartbeat", "purge", "read", "restore", "trash"]
+
+_PATCH_TYPES = (MERGE_PATCH, "application/json")
+
+
+@post(
+    "/v1/runs",
+    opt={RIGHT: Scope.WRITE, BODY: RunCreate, MAKES: True, ANSWERS: (200, 201)},
+    summary="Make a run",
+)
+async def create(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+) -> Response[RunFacts]:
+    """Make a run that is logged from outside; one with the same `external_id` is answered as it is."""
+    sent = decode_run_create(
+        await read_body(request, bytes_max=BODY_BYTES_MAX), bytes_max=BODY_BYTES_MAX
+    )
+
+    async def work(connection: Connection) -> tuple[RunFacts, bool]:
+        run_id, is_new = await create_run(connection, request.user, sent)
+        return await get_run(connection, run_id), is_new
+
+    run, is_new = await database.run(request.user.reach, work)
+    return Response(
+        run,
+        status_code=201 if is_new else 200,
+        headers={"ETag": run.etag, "Location": f"/v1/runs/{run.id}"},
+    )
+
+
+@get("/v1/runs/{run:str}", opt={RIGHT: Scope.READ, ANSWERS: (200, 304)}, summary="Read a run")
+async def read(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts | None]:
+    """Return one run."""
+    async with database.transaction(request.user.reach) as connection:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
+        found = await get_run(connection, run_id)
+    if is_known(request, found.etag):
+        return Response(None, status_code=304, headers={"ETag": found.etag})
+    return Response(found, headers={"ETag": found.etag})
+
+
+@patch(
+    "/v1/runs/{run:str}",
+    opt={RIGHT: Scope.WRITE, BODY: RunPatch, BODY_TYPES: _PATCH_TYPES},
+    summary="Change a run",
+)
+async def change(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts]:
+    """Change name, note, experiment, and of an external run its status; null empties."""
+    body = await read_body(request, bytes_max=BODY_BYTES_MAX, kinds=_PATCH_TYPES)
+    sent = decode(body, RunPatch, bytes_max=BODY_BYTES_MAX)
+    expected = expected_versions(request)
+
+    async def work(connection: Connection) -> RunFacts:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        await patch_run(connection, run_id, sent, expected=expected)
+        return await get_run(connection, run_id)
+
+    found = await database.run(request.user.reach, work)
+    return Response(found, headers={"ETag": found.etag})
+
+
+@delete(
+    "/v1/runs/{run:str}",
+    opt={RIGHT: Scope.WRITE, VERSION_PROBLEMS: (412,)},
+    status_code=204,
+    summary="Put a run into the trash",
+)
+async def trash(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> None:
+    """Put a run into the trash, from where it can be restored for a while."""
+    expected = expected_versions(request)
+
+    async def work(connection: Connection) -> None:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        await trash_run(connection, run_id, expected=expected)
+
+    await database.run(request.user.reach, work)
+
+
+@post(
+    "/v1/runs/{run:str}/restore",
+    opt={RIGHT: Scope.WRITE},
+    status_code=200,
+    summary="Take a run out of the trash",
+)
+async def restore(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts]:
+    """Take a run out of the trash; one that is not there stays as it is."""
+
+    async def work(connection: Connection) -> RunFacts:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        await restore_run(connection, run_id)
+        return await get_run(connection, run_id)
+
+    found = await database.run(request.user.reach, work)
+    return Response(found, headers={"ETag": found.etag})
+
+
+@post(
+    "/v1/runs/{run:str}/purge",
+    opt={RIGHT: Scope.ADMIN, VERSION_PROBLEMS: (409,)},
+    status_code=200,
+    summary="Delete a run for good",
+)
+async def purge(  # noqa: PLR0917 - the framework gives them by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    objects: NamedDependency[ObjectStore],
+    run: FromPath[str],
+) -> Deleted:
+    """Delete a run of the trash for good, with all that it has; nothing brings it back."""
+    async with database.transaction(request.user.reach) as connection:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.ADMIN)
+    freed = await purge_run(
+        database, objects, request.user.reach, run_id=run_id, principal=request.user
+    )
+    return Deleted(rows=freed.rows, freed_bytes=freed.size_bytes)
+
+
+@post(
+    "/v1/runs/{run:str}/heartbeat",
+    opt={RIGHT: Scope.WRITE},
+    status_code=200,
+    summary="Say that a run lives",
+)
+async def heartbeat(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Heartbeat:
+    """Take a sign of life; a lost run runs again. Send one every 15 seconds."""
+
+    async def work(connection: Connection) -> RunStatus:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        return await beat(connection, run_id)
+
+    return Heartbeat(status=await database.run(request.user.reach, work))

@@ -1,0 +1,140 @@
+"""``GET /v1/runs``, ``POST /v1/runs/search`` and ``POST /v1/search/parse``."""
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromQuery, QueryParameter
+
+from mapi.access.rights import Principal
+from mapi.api.bodies import read_body
+from mapi.api.description import BODY
+from mapi.api.rights import RIGHT
+from mapi.database.door import Database
+from mapi.search import (
+    column_text,
+    filter_text,
+    parse_columns,
+    parse_filter,
+    parse_sort,
+    sort_text,
+)
+from mapi.series.name_map import series_from_name
+from mapi.tracking.finding import Query, find_runs
+from mapi.tracking.runs import resolve_project
+from mapi.wire.decoding import BODY_BYTES_MAX, decode
+from mapi.wire.enums import Scope
+from mapi.wire.runs import ParseBody, ParsedFilter, RunPage, RunSearch
+
+__all__ = ["find", "parse", "search"]
+
+
+@get("/v1/runs", opt={RIGHT: Scope.READ}, summary="Search runs")
+async def find(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    secret: NamedDependency[bytes],
+    project: FromQuery[str | None] = None,
+    filters: Annotated[list[str] | None, QueryParameter(name="filter")] = None,
+    sort: FromQuery[str | None] = None,
+    columns: FromQuery[str | None] = None,
+    limit: FromQuery[int | None] = None,
+    cursor: FromQuery[str | None] = None,
+    view: FromQuery[str | None] = None,
+    total: FromQuery[bool] = False,  # noqa: FBT002 - of the query
+    trashed: FromQuery[bool] = False,  # noqa: FBT002 - of the query
+) -> RunPage:
+    """Return the runs of a project that a filter matches, in an order, with columns."""
+    sent = Query(
+        filters=filters or (),
+        sort=sort,
+        columns=columns,
+        limit=limit,
+        cursor=cursor,
+        view=view,
+        with_total=total,
+        in_trash=trashed,
+    )
+    return await _answer(request, database, project, sent=sent, secret=secret)
+
+
+@post(
+    "/v1/runs/search",
+    opt={RIGHT: Scope.READ, BODY: RunSearch},
+    status_code=200,
+    summary="Search runs by a body",
+)
+async def search(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    secret: NamedDependency[bytes],
+) -> RunPage:
+    """Answer what `GET /v1/runs` does, for a query that no address has room for."""
+    body = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), RunSearch)
+    sent = Query(
+        filters=_texts(body.filter),
+        sort=body.sort,
+        columns=body.columns,
+        limit=body.limit,
+        cursor=body.cursor,
+        view=body.view,
+        with_total=body.total,
+        at="",
+    )
+    return await _answer(request, database, body.project, sent=sent, secret=secret)
+
+
+async def _answer(
+    request: Request[Principal, Any, Any],
+    database: Database,
+    project: str | None,
+    *,
+    sent: Query,
+    secret: bytes,
+) -> RunPage:
+    async with database.transaction(request.user.reach) as connection:
+        project_id = await resolve_project(
+            connection, request.user, project, pointer=sent.pointer("project")
+        )
+        request.user.require(Scope.READ, project_id)
+        return await find_runs(connection, project_id, sent, key=secret)
+
+
+def _texts(sent: str | list[str] | None) -> Sequence[str]:
+    if sent is None:
+        return ()
+    return (sent,) if isinstance(sent, str) else sent
+
+
+@post(
+    "/v1/search/parse",
+    opt={RIGHT: Scope.READ, BODY: ParseBody},
+    status_code=200,
+    summary="How a search is read",
+)
+async def parse(request: Request[Principal, Any, Any]) -> ParsedFilter:
+    """Return how a filter, an order and columns are read, or where they are wrong."""
+    body = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), ParseBody)
+    tree = parse_filter(body.filter, series_from_name=series_from_name, pointer="/filter")
+    sort = parse_sort(body.sort or "", series_from_name=series_from_name, pointer="/sort")
+    columns = parse_columns(
+        body.columns or "", series_from_name=series_from_name, pointer="/columns"
+    )
+    return ParsedFilter(
+        tree=_plain(tree) if body.filter.strip() else None,
+        canonical=filter_text(tree),
+        sort=sort_text(sort).split(",") if sort else [],
+        columns=[column_text(one) for one in columns],
+    )
+
+
+def _plain(node: Any) -> Any:
+    """Return a tree as JSON: each node an object that names its kind."""
+    if is_dataclass(node) and not isinstance(node, type):
+        parts = {one.name: _plain(getattr(node, one.name)) for one in fields(node)}
+        return {"node": type(node).__name__, **parts}
+    if isinstance(node, tuple | list):
+        return [_plain(one) for one in node]
+    return node if isinstance(node, str | int | float | bool | None) else str(node)

@@ -1,0 +1,52 @@
+"""Who sends a batch: what its body says of stream, rank and sequence, checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from mapi.errors import Fault, InvalidError
+from mapi.series.names import check_stream
+from mapi.tracking.writing import Sender
+
+if TYPE_CHECKING:
+    from mapi.access.rights import Principal
+
+__all__ = ["sender_at", "sender_of"]
+
+
+class _Sent(Protocol):
+    stream: str
+    rank: int
+    writer: str | None
+    seq: int | None
+
+
+def sender_of(principal: Principal, sent: _Sent) -> Sender:
+    """Return the sender of a batch that may have a sequence number.
+
+    Raises:
+        InvalidError: the stream breaks its rule, or one of writer and seq is missing.
+    """
+    if (sent.writer is None) != (sent.seq is None):
+        missing = "writer" if sent.writer is None else "seq"
+        raise InvalidError(Fault(f"/{missing}", "writer and seq are given together"))
+    found = sender_at(principal, stream=sent.stream, rank=sent.rank)
+    return Sender(
+        principal=principal,
+        stream=found.stream,
+        rank=found.rank,
+        writer=sent.writer,
+        seq=sent.seq,
+    )
+
+
+def sender_at(principal: Principal, *, stream: str, rank: int) -> Sender:
+    """Return the sender at a stream and rank.
+
+    Raises:
+        InvalidError: the stream breaks its rule.
+    """
+    wrong = check_stream(stream)
+    if wrong is not None:
+        raise InvalidError(Fault("/stream", wrong))
+    return Sender(principal=principal, stream=stream, rank=rank)

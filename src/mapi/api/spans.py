@@ -1,0 +1,73 @@
+"""``/v1/runs/{id}/spans``: keep what ended, read by start."""
+
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
+
+from mapi.access.identifiers import RUN, uuid_from_text
+from mapi.access.rights import Principal
+from mapi.api.batches import batch_answer
+from mapi.api.bodies import read_body
+from mapi.api.description import BODY
+from mapi.api.rights import RIGHT
+from mapi.api.senders import sender_of
+from mapi.database.door import Connection, Database
+from mapi.tracking.runs import project_of
+from mapi.tracking.spans import SPAN_PAGE_MAX, append_spans, read_spans
+from mapi.tracking.writing import Counts
+from mapi.wire.decoding import BATCH_BYTES_MAX, decode, pointer
+from mapi.wire.enums import Scope
+from mapi.wire.metrics import BatchAnswer
+from mapi.wire.notes import SpanAppend, SpanPage
+
+__all__ = ["append", "read"]
+
+_RANK_MAX = 2**31 - 1
+_STREAM_LENGTH_MAX = 200
+_CURSOR_LENGTH_MAX = 64
+
+
+@post(
+    "/v1/runs/{run:str}/spans",
+    opt={RIGHT: Scope.WRITE, BODY: SpanAppend},
+    status_code=200,
+    summary="Keep spans",
+)
+async def append(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> BatchAnswer:
+    """Keep spans that ended, up to the run's budget."""
+    body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
+    sent = decode(body, SpanAppend, bytes_max=BATCH_BYTES_MAX)
+    sender = sender_of(request.user, sent)
+    run_id = uuid_from_text(RUN, run)
+
+    async def work(connection: Connection) -> Counts:
+        return await append_spans(connection, run_id, sent.spans, sender=sender)
+
+    counts = await database.run(request.user.reach, work)
+    return batch_answer(counts, lambda place: pointer("spans", place))
+
+
+@get("/v1/runs/{run:str}/spans", opt={RIGHT: Scope.READ}, summary="Read spans")
+async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    stream: Annotated[str | None, QueryParameter(max_length=_STREAM_LENGTH_MAX)] = None,
+    rank: Annotated[int | None, QueryParameter(ge=0, le=_RANK_MAX)] = None,
+    cursor: Annotated[str | None, QueryParameter(max_length=_CURSOR_LENGTH_MAX)] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=SPAN_PAGE_MAX)] = SPAN_PAGE_MAX,
+) -> SpanPage:
+    """Return the spans of a run by their start."""
+    run_id = uuid_from_text(RUN, run)
+    async with database.transaction(request.user.reach) as connection:
+        request.user.require(Scope.READ, await project_of(connection, run_id))
+        if stream is not None and "\x00" in stream:
+            return SpanPage(spans=[])
+        spans, next_cursor = await read_spans(
+            connection, run_id, stream=stream, rank=rank, cursor=cursor, limit=limit
+        )
+    return SpanPage(spans=spans, next_cursor=next_cursor)

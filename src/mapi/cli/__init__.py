@@ -1,0 +1,104 @@
+"""The command ``mapi``: parse, call a room, print.
+
+One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
+are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`,
+`runs` (with `run_writing`), `experiments`, `views` and `completion` for who uses one. `settings` are
+the options that the first share; the others ask by `asking`, print by `printing` and complete words
+by `candidates`. `failure` makes one line of an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from mapi.cli.failure import one_line_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["COMMANDS", "main", "version"]
+
+#: Command → what `mapi --help` says of it. The text stands here so that help loads no command.
+COMMANDS: Final = {
+    "serve": "Run the platform.",
+    "migrate": "Bring the database to this version.",
+    "doctor": "Check settings, database and store, and say the fix.",
+    "backup": "Write database and objects into one file.",
+    "restore": "Read a backup into an empty place.",
+    "admin": "Manage tenants, tokens, members and limits.",
+    "login": "Keep the address and the token of a server for other commands.",
+    "runs": "Find, read, write and compare runs.",
+    "experiments": "Gather runs in experiments.",
+    "views": "Keep searches under a name.",
+    "completion": "Print the lines that turn on tab completion.",
+}
+
+
+def version() -> str:
+    """Return the version of the program."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("expr-tracker")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "0"
+
+
+class _LazyGroup(click.Group):
+    """Loads a command's module when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"mapi.cli.{cmd_name}").command
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer commands; click would load the module of each to see whether it is hidden."""
+        if incomplete[:1] == "-":
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(version(), "--version", prog_name="mapi")
+def _group() -> None:
+    """Keep the log of every run of a team.
+
+    \b
+    mapi serve                        on this machine, with nothing else to set up
+    mapi doctor                       what is wrong, and how to mend it
+    mapi admin token create NAME      a token for a program
+    mapi runs ls --filter "status = failed AND created >= -7d"
+    """  # noqa: D301 - click reads the control character
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; the console script calls this."""
+    with one_line_errors():
+        _group.main(
+            args=None if arguments is None else list(arguments),
+            prog_name="mapi",
+            standalone_mode=False,
+        )

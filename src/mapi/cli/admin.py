@@ -1,0 +1,336 @@
+"""`mapi admin`: tenants, tokens, members and limits, from a shell on the server's machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mapi.cli.settings import home_option, settings_of
+from mapi.wire.enums import Budget, Role, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from mapi.serve.administration import Administration
+    from mapi.tracking.retention import Freed
+
+__all__ = ["command"]
+
+
+@click.group("admin")
+@home_option
+@click.pass_context
+def command(ctx: click.Context, *, home: Path | None) -> None:
+    """Manage tenants, tokens, members and limits; the server may run meanwhile."""
+    ctx.obj = home
+
+
+def _tenant_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--tenant", default="local", show_default=True, help="Whose.")(function)
+
+
+def _project_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--project", help="One project; without it, all of the tenant.")(function)
+
+
+def _work(home: Path | None, work: Callable[[Administration], Awaitable[None]]) -> None:
+    from mapi.serve.administration import administration
+
+    async def run() -> None:
+        async with administration(settings_of(home)) as found:
+            await work(found)
+
+    asyncio.run(run())
+
+
+@command.group("tenant")
+def tenant() -> None:
+    """Tenants: who share nothing."""
+
+
+@tenant.command("create")
+@click.argument("name")
+@click.pass_obj
+def tenant_create(home: Path | None, name: str) -> None:
+    """Make a tenant with a project 'default'."""
+
+    async def work(found: Administration) -> None:
+        await found.make_tenant(name)
+        click.echo(f"Made the tenant {name}.")
+
+    _work(home, work)
+
+
+@tenant.command("list")
+@click.pass_obj
+def tenant_list(home: Path | None) -> None:
+    """List the tenants."""
+
+    async def work(found: Administration) -> None:
+        for number, name in await found.tenants():
+            click.echo(f"{number:6}  {name}")
+
+    _work(home, work)
+
+
+@tenant.command("delete")
+@click.argument("name")
+@click.confirmation_option(prompt="This deletes all that the tenant has, for good. Go on?")
+@click.pass_obj
+def tenant_delete(home: Path | None, name: str) -> None:
+    """Delete a tenant for good: projects, runs, media, tokens."""
+
+    async def work(found: Administration) -> None:
+        _say_freed(await found.delete_tenant(name), verb="Deleted")
+
+    _work(home, work)
+
+
+@command.group("project")
+def project_group() -> None:
+    """Projects: what a tenant's runs stand in."""
+
+
+@project_group.command("delete")
+@click.argument("name")
+@_tenant_option
+@click.confirmation_option(prompt="This deletes all runs of the project, for good. Go on?")
+@click.pass_obj
+def project_delete(home: Path | None, *, name: str, tenant: str) -> None:
+    """Delete a project for good, with its runs, experiments and views."""
+
+    async def work(found: Administration) -> None:
+        _say_freed(await found.delete_project(tenant, name), verb="Deleted")
+
+    _work(home, work)
+
+
+@command.command("retention")
+@click.option("--dry-run", is_flag=True, help="Tell what would be deleted, and delete nothing.")
+@click.pass_obj
+def retention(home: Path | None, *, dry_run: bool) -> None:
+    """Delete what is over: trash, and by the retention settings points, log lines and media.
+
+    The server does so once an hour. MAPI_TRASH_DAYS, MAPI_TRACKING_RETENTION_DAYS and
+    MAPI_MEDIA_RETENTION_DAYS say what is over.
+    """
+    from mapi.serve.housekeeping import retention_of
+
+    rules = retention_of(settings_of(home))
+
+    async def work(found: Administration) -> None:
+        freed = await found.retain(rules, is_trial=dry_run)
+        _say_freed(freed, verb="Would delete" if dry_run else "Deleted")
+
+    _work(home, work)
+
+
+def _say_freed(freed: Freed, *, verb: str) -> None:
+    click.echo(
+        f"{verb} {freed.purged_runs} runs; pruned {freed.pruned_runs} old ones: {freed.points} "
+        f"points, {freed.spans} spans, {freed.log_lines} log lines, {freed.media_items} media "
+        f"items; about {freed.size_bytes:,} bytes."
+    )
+
+
+@command.group("token")
+def token() -> None:
+    """Tokens: what programs sign in with."""
+
+
+@token.command("create")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    default=("runs:write",),
+    show_default=True,
+    type=click.Choice([scope.value for scope in Scope]),
+    help="What it may do; can be given several times.",
+)
+@click.option("--user", help="Whose it is; without it, a service's.")
+@click.option("--days", type=click.IntRange(1, 3_650), help="How long it lives; without it, on.")
+@_project_option
+@_tenant_option
+@click.pass_obj
+def token_create(  # noqa: PLR0913 - the options, given by name
+    home: Path | None,
+    *,
+    name: str,
+    scopes: tuple[str, ...],
+    user: str | None,
+    days: int | None,
+    project: str | None,
+    tenant: str,
+) -> None:
+    """Make a token and print it, this once."""
+
+    async def work(found: Administration) -> None:
+        async with found.tenant(tenant) as desk:
+            text = await desk.make_token(
+                name,
+                scopes=[Scope(scope) for scope in scopes],
+                user=user,
+                project=project,
+                expires=None if days is None else datetime.now(UTC) + timedelta(days=days),
+            )
+        click.echo(text)
+
+    _work(home, work)
+
+
+@token.command("list")
+@_tenant_option
+@click.pass_obj
+def token_list(home: Path | None, *, tenant: str) -> None:
+    """List the tokens of a tenant; no secret is kept, so none is shown."""
+
+    async def work(found: Administration) -> None:
+        from mapi.access.tokens import list_tokens
+
+        async with found.tenant(tenant) as desk:
+            page = await list_tokens(desk.connection, desk.principal)
+        for one in page.tokens:
+            state = "revoked" if one.revoked else f"until {one.expires or 'revoked'}"
+            scopes = ",".join(one.scopes)
+            click.echo(f"{one.id}  {one.name}  {scopes}  {one.user or 'service'}  {state}")
+
+    _work(home, work)
+
+
+@token.command("revoke")
+@click.argument("token_id")
+@_tenant_option
+@click.pass_obj
+def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
+    """End a token and its sessions."""
+
+    async def work(found: Administration) -> None:
+        from mapi.access.tokens import revoke_token
+
+        async with found.tenant(tenant) as desk:
+            await revoke_token(desk.connection, desk.principal, token_id)
+        click.echo(f"Revoked {token_id}.")
+
+    _work(home, work)
+
+
+@command.group("member")
+def member() -> None:
+    """Members: who has which role."""
+
+
+@member.command("set")
+@click.argument("user")
+@click.argument("role", type=click.Choice([role.value for role in Role]))
+@_project_option
+@_tenant_option
+@click.pass_obj
+def member_set(
+    home: Path | None, *, user: str, role: str, project: str | None, tenant: str
+) -> None:
+    """Give a user a role; a new user is made."""
+
+    async def work(found: Administration) -> None:
+        from mapi.access.members import set_member
+        from mapi.wire.administration import MemberBody
+
+        async with found.tenant(tenant) as desk:
+            sent = MemberBody(user=user, role=Role(role), project=project)
+            await set_member(desk.connection, desk.principal, sent)
+        click.echo(f"{user} is {role} in {project or 'every project'} of {tenant}.")
+
+    _work(home, work)
+
+
+@member.command("remove")
+@click.argument("user")
+@_project_option
+@_tenant_option
+@click.pass_obj
+def member_remove(home: Path | None, *, user: str, project: str | None, tenant: str) -> None:
+    """Take a user's role away."""
+
+    async def work(found: Administration) -> None:
+        from mapi.access.members import remove_member
+
+        async with found.tenant(tenant) as desk:
+            await remove_member(desk.connection, desk.principal, user=user, project=project)
+        click.echo(f"{user} has no role in {project or 'every project'} of {tenant} any more.")
+
+    _work(home, work)
+
+
+@member.command("list")
+@_tenant_option
+@click.pass_obj
+def member_list(home: Path | None, *, tenant: str) -> None:
+    """List who has which role."""
+
+    async def work(found: Administration) -> None:
+        from mapi.access.members import list_members
+
+        async with found.tenant(tenant) as desk:
+            page = await list_members(desk.connection)
+        for one in page.members:
+            click.echo(f"{one.user}  {one.role.value}  {one.project or '*'}")
+
+    _work(home, work)
+
+
+@command.group("limits")
+def limits() -> None:
+    """Limits: how much a run may keep."""
+
+
+@limits.command("show")
+@_project_option
+@_tenant_option
+@click.pass_obj
+def limits_show(home: Path | None, *, project: str | None, tenant: str) -> None:
+    """Print what holds for a run, as JSON."""
+
+    async def work(found: Administration) -> None:
+        async with found.tenant(tenant) as desk:
+            click.echo(json.dumps(await desk.limits(project), indent=1))
+
+    _work(home, work)
+
+
+@limits.command("set")
+@click.argument("changes", nargs=-1, required=True, metavar="BUDGET=LIMIT...")
+@_project_option
+@_tenant_option
+@click.pass_obj
+def limits_set(
+    home: Path | None, *, changes: tuple[str, ...], project: str | None, tenant: str
+) -> None:
+    """Change limits: a number, 'unlimited', or 'default' for what stands above."""
+    wanted = dict(_change(text) for text in changes)
+
+    async def work(found: Administration) -> None:
+        click.echo(json.dumps(await found.set_limits(tenant, project, wanted), indent=1))
+
+    _work(home, work)
+
+
+def _change(text: str) -> tuple[Budget, int | str | None]:
+    name, _, value = text.partition("=")
+    known = [budget.value for budget in Budget]
+    if name not in known:
+        raise click.UsageError(f"There is no budget {name!r}: there are {', '.join(known)}.")
+    if value == "default":
+        return Budget(name), None
+    if value == "unlimited":
+        return Budget(name), value
+    if not (value.isascii() and value.isdigit() and len(value) <= 18):
+        raise click.UsageError(
+            f"{text!r}: expected a whole number, 'unlimited' or 'default' behind the '='."
+        )
+    return Budget(name), int(value)

@@ -1,0 +1,127 @@
+"""What the commands that ask a server share: the client, and errors that point at the words."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mapi.errors import InvalidError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mapi import Client
+    from mapi.errors import Fault
+
+__all__ = ["PointedError", "asks", "client", "items_option", "pairs_of", "pointing"]
+
+#: Somebody waits, and can say it again: after half a second it is time to tell that nobody answers.
+_TRIES: Final = 3
+#: Texts that are longer are shown around the place.
+_SHOWN: Final = 70
+
+
+class PointedError(click.ClickException):
+    """Something on the command line is wrong, and this is where.
+
+    Attributes:
+        below: lines to be printed as they are.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, below: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.below = tuple(below)
+
+
+@contextlib.contextmanager
+def client(project: str | None, *, timeout_seconds: float = 30.0) -> Iterator[Client]:
+    """Give a client of the server that is meant.
+
+    Raises:
+        SettingError: nothing says which.
+    """
+    import mapi
+
+    with mapi.Client(project=project, timeout_seconds=timeout_seconds, tries=_TRIES) as found:
+        yield found
+
+
+def asks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a command one that asks the server: it gets ``api``, and the option ``--project``."""
+
+    @click.option("--project", help="Where; by default MAPI_PROJECT, or that of `mapi login`.")
+    @functools.wraps(function)
+    def command(*args: Any, project: str | None, **kwargs: Any) -> Any:
+        with client(project) as api, pointing({}):
+            return function(*args, api=api, **kwargs)
+
+    return command
+
+
+@contextlib.contextmanager
+def pointing(texts: Mapping[str, str | Sequence[str] | None]) -> Iterator[None]:
+    """Turn a refusal into one that shows the words that it is about, with a caret below.
+
+    Args:
+        texts: what stood on the command line, by the name of the member that it was sent as.
+
+    Raises:
+        PointedError: something was refused.
+    """
+    try:
+        yield
+    except InvalidError as error:
+        fault = error.faults[0] if error.faults else None
+        if fault is None:
+            raise PointedError(str(error)) from None
+        text = _text_at(fault.pointer, texts)
+        where = "" if text is not None or not fault.pointer else f"{fault.pointer.lstrip('/')}: "
+        raise PointedError(f"{where}{fault.message}", _below(fault, text)) from None
+
+
+def _text_at(pointer: str, texts: Mapping[str, str | Sequence[str] | None]) -> str | None:
+    name, _, place = pointer.removeprefix("/query").lstrip("/").partition("/")
+    found = texts.get(name)
+    if found is None or isinstance(found, str):
+        return found
+    at = int(place) if place.isdigit() else 0
+    return found[at] if at < len(found) else None
+
+
+def _below(fault: Fault, text: str | None) -> list[str]:
+    lines = []
+    if text is not None and fault.offset is not None:
+        start = max(0, fault.offset - _SHOWN // 2) if len(text) > _SHOWN else 0
+        part = "".join(one if one.isprintable() else "?" for one in text[start : start + _SHOWN])
+        width = max(1, min(fault.length or 1, _SHOWN))
+        lines = [f"  {part}", "  " + " " * (fault.offset - start) + "^" * width]
+    if fault.expected:
+        shown = list(fault.expected)[:12]
+        more = ", …" if len(fault.expected) > len(shown) else ""
+        lines.append(f"Expected: {', '.join(shown)}{more}")
+    return lines
+
+
+def pairs_of(words: Sequence[str], *, what: str) -> dict[str, str]:
+    """Return ``KEY=VALUE`` words as a mapping; what stands behind the first ``=`` is the value.
+
+    Raises:
+        PointedError: a word has none.
+    """
+    found = {}
+    for word in words:
+        key, sign, value = word.partition("=")
+        if not sign:
+            raise PointedError(f"{word!r}: expected {what} as KEY=VALUE.")
+        found[key] = value
+    return found
+
+
+def items_option(*names: str, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add an option for ``KEY=VALUE`` that may be given several times."""
+    return click.option(*names, multiple=True, metavar="KEY=VALUE", help=what)

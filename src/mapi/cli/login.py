@@ -1,0 +1,78 @@
+"""`mapi login`: keep the address and the token of a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import click
+
+from mapi.config import profile_path
+
+__all__ = ["command"]
+
+_WAIT_SECONDS: Final = 15
+_ANSWER_BYTES_MAX: Final = 1 << 20
+
+
+@click.command("login")
+@click.argument("url")
+@click.option("--project", help="Where commands and clients work by default.")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
+def command(*, url: str, project: str | None, token_stdin: bool) -> None:
+    """Keep URL and a token of it in a file of yours; it is asked for, and tried first.
+
+    MAPI_URL, MAPI_TOKEN and MAPI_PROJECT win over the file.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise click.UsageError(f"{url!r} is no address such as https://mapi.example.")
+    if token_stdin:
+        token = sys.stdin.readline().strip()
+    else:
+        token = str(click.prompt("Token", hide_input=True)).strip()
+    url = url.rstrip("/")
+    session = _ask(url, token)
+    path = profile_path()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump({"url": url, "token": token, "project": project}, file)
+    partial.replace(path)
+    click.echo(f"Logged in as {session['name']}; kept in {path}.")
+
+
+def _ask(url: str, token: str) -> dict[str, Any]:
+    request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
+        f"{url}/v1/session", headers={"Authorization": f"Bearer {token}"}
+    )
+    try:
+        with _opener().open(request, timeout=_WAIT_SECONDS) as answer:
+            found: object = json.loads(answer.read(_ANSWER_BYTES_MAX))
+    except urllib.error.HTTPError as error:
+        if error.code in {401, 403}:
+            raise click.ClickException(f"{url} does not take this token.") from error
+        raise click.ClickException(f"{url} answers {error.code}; is it a mapi server?") from error
+    except (urllib.error.URLError, TimeoutError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise click.ClickException(f"{url} does not answer as a mapi server: {reason}") from error
+    if not isinstance(found, dict) or "name" not in found:
+        raise click.ClickException(f"{url} does not answer as a mapi server.")
+    return found
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The token is for the address that was named, not for where it may send us."""
+
+    def redirect_request(self, *_args: Any, **_more: Any) -> None:
+        return None
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_NoRedirect)

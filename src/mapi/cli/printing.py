@@ -1,0 +1,98 @@
+"""How commands print lists and answers: as a table, JSON or CSV, or as the server's own body."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["body_option", "format_option", "local", "plain", "print_body", "print_rows"]
+
+_FORMATS: Final = ("table", "json", "csv")
+
+
+def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--format`` for a list."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(_FORMATS),
+        default="table",
+        show_default=True,
+        help="How the list is printed.",
+    )(function)
+
+
+def body_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``-o json``: the body of the server's answer."""
+    return click.option(
+        "-o",
+        "--output",
+        "output",
+        type=click.Choice(["json"]),
+        help="Print the server's answer as it is.",
+    )(function)
+
+
+def print_body(found: Any) -> None:
+    """Print an answer as the JSON that the server sent."""
+    import msgspec
+
+    from expr_tracker.cli.terminal import say_json
+
+    say_json(msgspec.json.format(msgspec.json.encode(found), indent=2))
+
+
+def print_rows(
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    form: str,
+    wanted: Sequence[str] = (),
+) -> None:
+    """Print a list.
+
+    Args:
+        names: of the columns.
+        rows: their values.
+        form: ``table``, ``json`` (an array of objects) or ``csv``.
+        wanted: columns to which others give way on a narrow terminal.
+    """
+    from expr_tracker.cli.table import cell_text, echo_table
+    from expr_tracker.cli.terminal import print_bytes
+
+    if form == "table":
+        cells = [[cell_text(local(value)) for value in row] for row in rows]
+        echo_table(names, cells, wanted=wanted)
+    elif form == "json":
+        print_body([dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([plain(value) for value in row] for row in rows)
+        print_bytes(text.getvalue().encode("utf-8", "backslashreplace"), newline=False)
+
+
+def local(value: Any) -> Any:
+    """Return a time as the reader's own, without fractions; other values as they are."""
+    if isinstance(value, datetime):
+        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return str(value) if isinstance(value, str) else value
+
+
+def plain(value: Any) -> Any:
+    """Return a value as one cell of a file."""
+    import msgspec
+
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value).decode()
+    return "" if value is None else str(value) if isinstance(value, str) else value

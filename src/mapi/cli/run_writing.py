@@ -1,0 +1,371 @@
+"""The commands of `mapi runs` that make runs, write into them, change them and take them away."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mapi.cli import candidates
+from mapi.cli.asking import PointedError, asks, items_option, pairs_of
+from mapi.cli.printing import body_option, print_body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mapi import Client
+
+__all__ = ["COMMANDS"]
+
+_STATUSES: Final = ("running", "succeeded", "failed", "cancelled")
+
+run_argument = click.argument("run", shell_complete=candidates.runs)
+label_option = items_option("--label", "labels", what="What tells apart what has the same key.")
+step_option = click.option("--step", type=int, help="0 or more.")
+
+
+@click.command("create")
+@click.option("--name", help="What people call it.")
+@click.option("--note", help="Markdown.")
+@items_option("--param", "params", what="What it was run with; several times.")
+@items_option("--tag", "tags", what="A text by a key; several times.")
+@click.option("--experiment", shell_complete=candidates.experiments, help="Its id or exact name.")
+@click.option("--external-id", help="What you call it: the same again gives the run that has it.")
+@click.option("--parent", shell_complete=candidates.runs, help="The run above it.")
+@body_option
+@asks
+def create(  # noqa: PLR0913 - its options
+    api: Client,
+    *,
+    name: str | None,
+    note: str | None,
+    params: tuple[str, ...],
+    tags: tuple[str, ...],
+    experiment: str | None,
+    external_id: str | None,
+    parent: str | None,
+    output: str | None,
+) -> None:
+    """Make a run, and print its id.
+
+    It counts as running until `mapi runs edit RUN --status succeeded`, and as lost when nobody says
+    anything of it for a minute; whoever writes to it later is welcome all the same.
+
+    \b
+    RUN=$(mapi runs create --name first --param lr=0.1 --tag team=ads)
+    """  # noqa: D301 - click reads the control character
+    run = api.runs.create(
+        name=name,
+        note=note,
+        params=pairs_of(params, what="a param"),
+        tags=pairs_of(tags, what="a tag"),
+        experiment=experiment,
+        external_id=external_id,
+        parent=parent,
+    )
+    if output is not None:
+        print_body(run.facts)
+    else:
+        click.echo(run.id)
+
+
+@click.command("log-metric")
+@run_argument
+@click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE...")
+@step_option
+@label_option
+@body_option
+@asks
+def log_metric(
+    api: Client,
+    *,
+    run: str,
+    values: tuple[str, ...],
+    step: int | None,
+    labels: tuple[str, ...],
+    output: str | None,
+) -> None:
+    """Log values of metrics; without --step they are scalars, of which the newest value stays.
+
+    \b
+    mapi runs log-metric RUN loss=0.5 acc=0.9 --step 10 --label split=val
+    """  # noqa: D301 - click reads the control character
+    metrics = {key: _number(key, text) for key, text in pairs_of(values, what="a metric").items()}
+    said = api.runs.log_metrics(run, metrics, step=step, labels=pairs_of(labels, what="a label"))
+    _say_counts(said, output, "points")
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise PointedError(f"{key}={text}: {text!r} is no number.") from None
+
+
+def _say_counts(said: Any, output: str | None, what: str) -> None:
+    if output is not None:
+        print_body(said)
+        return
+    parts = [f"{said.accepted} {what} kept"]
+    parts += [
+        f"{count} {words}"
+        for count, words in (
+            (said.duplicates - said.conflicts, "there already"),
+            (said.conflicts, "there already with another value, which stays"),
+            (said.rejected, "over a budget"),
+        )
+        if count
+    ]
+    click.echo(", ".join(parts))
+
+
+@click.command("log-param")
+@run_argument
+@click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE...")
+@body_option
+@asks
+def log_param(api: Client, *, run: str, values: tuple[str, ...], output: str | None) -> None:
+    """Write params: once, all or none; the same value again is no change.
+
+    \b
+    mapi runs log-param RUN lr=0.1 optimizer=adam
+    """  # noqa: D301 - click reads the control character
+    _say_counts(api.runs.log_params(run, pairs_of(values, what="a param")), output, "params")
+
+
+@click.command("tag")
+@run_argument
+@click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--delete", "deleted", multiple=True, metavar="KEY", help="Take a tag away.")
+@asks
+def tag(api: Client, *, run: str, values: tuple[str, ...], deleted: tuple[str, ...]) -> None:
+    """Write tags, of which the last value stays, or take them away.
+
+    \b
+    mapi runs tag RUN team=ads stage=final
+    mapi runs tag RUN --delete stage
+    """  # noqa: D301 - click reads the control character
+    if not values and not deleted:
+        raise click.UsageError("name a tag as KEY=VALUE, or --delete KEY")
+    if values:
+        _say_counts(api.runs.set_tags(run, pairs_of(values, what="a tag")), None, "tags")
+    for key in deleted:
+        api.runs.delete_tag(run, key)
+        click.echo(f"{key} is gone")
+
+
+@click.command("log-line")
+@run_argument
+@click.argument("message")
+@click.option(
+    "--level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="How much it matters.",
+)
+@items_option("--field", "fields", what="What goes with it; a value that is JSON is read as such.")
+@asks
+def log_line(api: Client, *, run: str, message: str, level: str, fields: tuple[str, ...]) -> None:
+    """Append a line to the log; with - as MESSAGE each line of standard input.
+
+    \b
+    mapi runs log-line RUN "epoch done" --field epoch=3
+    make train 2>&1 | mapi runs log-line RUN -
+    """  # noqa: D301 - click reads the control character
+    found = {key: _json(text) for key, text in pairs_of(fields, what="a field").items()}
+    about = {"level": level, **({"fields": found} if found else {})}
+    if message != "-":
+        api.runs.log_lines(run, [{"message": message, **about}])
+        return
+    while texts := [line.rstrip("\n") for line in sys.stdin.readlines(_PIECE_BYTES)]:
+        api.runs.log_lines(run, [{"message": text, **about} for text in texts])
+
+
+#: Of standard input: what one request carries.
+_PIECE_BYTES: Final = 1 << 19
+
+
+def _json(text: str) -> Any:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return text
+
+
+def _media_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    caption = click.option("--caption", default="", help="Plain text below it.")
+    return step_option(label_option(caption(body_option(function))))
+
+
+@click.command("log-image")
+@run_argument
+@click.argument("key")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@_media_options
+@asks
+def log_image(  # noqa: PLR0913 - its options
+    api: Client,
+    *,
+    run: str,
+    key: str,
+    file: str,
+    step: int | None,
+    labels: tuple[str, ...],
+    caption: str,
+    output: str | None,
+) -> None:
+    """Keep an image: a PNG or JPEG of at most 8 MiB.
+
+    \b
+    mapi runs log-image RUN confusion confusion.png --step 10 --label split=val
+    """  # noqa: D301 - click reads the control character
+    found = pairs_of(labels, what="a label")
+    kept = api.runs.log_image(run, key, file, step=step, labels=found, caption=caption)
+    _say_media(kept, output)
+
+
+@click.command("log-table")
+@run_argument
+@click.argument("key")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@_media_options
+@asks
+def log_table(  # noqa: PLR0913 - its options
+    api: Client,
+    *,
+    run: str,
+    key: str,
+    file: str,
+    step: int | None,
+    labels: tuple[str, ...],
+    caption: str,
+    output: str | None,
+) -> None:
+    """Keep a small table: a CSV file with a header, or JSON with "columns" and "data".
+
+    At most 10 000 rows and 8 MiB. Cells of a CSV file that are numbers become numbers.
+
+    \b
+    mapi runs log-table RUN mistakes mistakes.csv
+    """  # noqa: D301 - click reads the control character
+    columns, rows = _table_of(file)
+    found = pairs_of(labels, what="a label")
+    kept = api.runs.log_table(
+        run, key, rows, columns=columns, step=step, labels=found, caption=caption
+    )
+    _say_media(kept, output)
+
+
+def _table_of(file: str) -> tuple[list[str], list[list[Any]]]:
+    import csv
+    import io
+
+    from mapi.wire.media import MEDIA_BYTES_MAX
+
+    with click.open_file(file, "rb") as opened:
+        content = opened.read(2 * MEDIA_BYTES_MAX)
+    if content.lstrip()[:1] == b"{":
+        document = _json(content.decode(errors="replace"))
+        if not isinstance(document, dict) or set(document) != {"columns", "data"}:
+            raise PointedError(f'{file}: expected JSON with "columns" and "data", or CSV.')
+        return document["columns"], document["data"]
+    try:
+        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise PointedError(f"{file} is no CSV in UTF-8: {error}") from None
+    if not lines:
+        raise PointedError(f"{file} is empty.")
+    return lines[0], [[_cell(text) for text in line] for line in lines[1:]]
+
+
+def _cell(text: str) -> Any:
+    from mapi.series.numbers import number_from_text
+
+    if not text:
+        return None
+    number = number_from_text(text)
+    if number is None:
+        return text
+    digits = text.removeprefix("-")
+    return int(text) if digits.isdigit() and len(digits) <= 15 else number
+
+
+def _say_media(kept: Any, output: str | None) -> None:
+    if output is not None:
+        print_body(kept)
+    else:
+        click.echo(
+            f"{kept.id}  {kept.format} {kept.width} x {kept.height}, {kept.size_bytes} bytes"
+        )
+
+
+@click.command("edit")
+@run_argument
+@click.option("--name", help="What people call it.")
+@click.option("--note", help="Markdown.")
+@click.option("--experiment", shell_complete=candidates.experiments, help="Its id or exact name.")
+@click.option("--no-experiment", is_flag=True, help="Take it out of its experiment.")
+@click.option("--status", type=click.Choice(_STATUSES), help="How it ended.")
+@click.option("--reason", help="Why it ended.")
+@body_option
+@asks
+def edit(
+    api: Client,
+    *,
+    run: str,
+    no_experiment: bool,
+    output: str | None,
+    **wanted: str | None,
+) -> None:
+    """Change name, note, experiment or status of a run; what is not named stays.
+
+    \b
+    mapi runs edit RUN --status failed --reason "out of memory"
+    """  # noqa: D301 - click reads the control character
+    changes: dict[str, Any] = {name: text for name, text in wanted.items() if text is not None}
+    if no_experiment:
+        changes["experiment"] = None
+    if not changes:
+        raise click.UsageError("say what to change, such as --name")
+    facts = api.runs.update(run, **changes)
+    if output is not None:
+        print_body(facts)
+    else:
+        click.echo(f"{facts.id} is changed")
+
+
+@click.command("rm")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.runs)
+@asks
+def remove(api: Client, *, runs: tuple[str, ...]) -> None:
+    """Put runs into the trash, from where `mapi runs restore` brings them back for a while."""
+    for run in runs:
+        api.runs.delete(run)
+        click.echo(f"{run} is in the trash")
+
+
+@click.command("restore")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@asks
+def restore(api: Client, *, runs: tuple[str, ...]) -> None:
+    """Take runs out of the trash; `mapi runs ls --trashed` lists what is there."""
+    for run in runs:
+        click.echo(f"{api.runs.restore(run).id} is back")
+
+
+COMMANDS: Final = (
+    create,
+    log_metric,
+    log_param,
+    tag,
+    log_line,
+    log_image,
+    log_table,
+    edit,
+    remove,
+    restore,
+)

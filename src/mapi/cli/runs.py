@@ -1,0 +1,382 @@
+"""`mapi runs`: find, read, compare, export and follow runs; `run_writing` has what changes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mapi.cli import candidates, run_writing
+from mapi.cli.asking import PointedError, asks, items_option, pairs_of, pointing
+from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mapi import Client
+    from mapi.sdk.frames import Frame
+    from mapi.sdk.tables import FoundRun
+    from mapi.wire.metrics import SeriesSummary
+
+__all__ = ["command"]
+
+_NAMES: Final = ("id", "name", "status", "created", "user")
+_FORMS: Final = ("jsonl", "csv", "parquet")
+
+run_argument = click.argument("run", shell_complete=candidates.runs)
+
+
+@click.group("runs")
+def command() -> None:
+    """Find, read, write and compare runs.
+
+    \b
+    mapi runs ls --filter "metrics.loss{split=val}.min < 0.3" --sort -created
+    mapi runs show RUN
+    mapi runs create --name first --param lr=0.1
+    mapi runs log-metric RUN loss=0.5 --step 10
+    mapi runs compare RUN RUN
+    """  # noqa: D301 - click reads the control character
+
+
+for one in run_writing.COMMANDS:
+    command.add_command(one)
+
+
+@command.command("ls")
+@click.option(
+    "-f",
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="TEXT",
+    help="Which runs; all of several hold.",
+)
+@click.option(
+    "--sort",
+    metavar="FIELDS",
+    shell_complete=candidates.fields,
+    help="In which order; -FIELD is the largest first.",
+)
+@click.option(
+    "--columns",
+    metavar="FIELDS",
+    shell_complete=candidates.fields,
+    help="What else to print of each.",
+)
+@click.option(
+    "--view",
+    metavar="VIEW",
+    shell_complete=candidates.views,
+    help="A saved view, whose filter holds too.",
+)
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many."
+)
+@click.option("--all", "is_all", is_flag=True, help="All of them, however many there are.")
+@click.option("--cursor", help="With -o json: next_cursor of the page before.")
+@click.option("--trashed", is_flag=True, help="Those in the trash.")
+@format_option
+@body_option
+@asks
+def ls(  # noqa: PLR0913 - its options
+    api: Client,
+    *,
+    filters: tuple[str, ...],
+    sort: str | None,
+    columns: str | None,
+    view: str | None,
+    limit: int,
+    is_all: bool,
+    cursor: str | None,
+    trashed: bool,
+    form: str,
+    output: str | None,
+) -> None:
+    """List runs, the newest first.
+
+    A filter compares metrics, params, tags and what every run has; AND, OR, NOT and brackets combine.
+
+    \b
+    mapi runs ls --filter "status = failed AND created >= -7d"
+    mapi runs ls --filter 'params.optimizer IN (adam, sgd)' --columns params.lr
+    mapi runs ls --columns "metrics.loss{split=val}.min" --sort "metrics.loss{split=val}.min"
+    mapi runs ls --filter "tags.team = ads" --format csv --all > runs.csv
+    """  # noqa: D301 - click reads the control character
+    asked: dict[str, Any] = {
+        "filter": list(filters) or None,
+        "sort": sort,
+        "columns": columns,
+        "view": view,
+        "trashed": trashed,
+    }
+    with pointing({"filter": filters, "sort": sort, "columns": columns}):
+        if output is not None:
+            print_body(api.runs.page(**asked, limit=min(limit, 500), cursor=cursor))
+            return
+        if cursor is not None:
+            raise PointedError("--cursor goes with -o json; --all goes through all pages.")
+        found = list(api.runs.list(**asked, limit=None if is_all else limit))
+    names = [*_NAMES, *(found[0].columns if found else ())]
+    print_rows(names, map(_row, found), form=form, wanted=["id", "name", *names[len(_NAMES) :]])
+
+
+def _row(run: FoundRun) -> list[Any]:
+    return [run.id, run.name, run.status, run.created, run.user, *run.values]
+
+
+@command.command("show")
+@run_argument
+@body_option
+@asks
+def show(api: Client, *, run: str, output: str | None) -> None:
+    """Print what is known of a run: its record, params, tags and series."""
+    from expr_tracker.cli.terminal import say
+
+    facts = api.runs.get(run)
+    if output is not None:
+        print_body(facts)
+        return
+    for name in (
+        "id", "name", "status", "reason", "experiment", "parent", "user", "created", "started",
+        "finished", "external_id", "note",
+    ):  # fmt: skip
+        value = getattr(facts, name)
+        if value not in {None, ""}:
+            say(f"{name:12}{local(value)}")
+    for key, param in api.runs.params(run).items():
+        say(f"param       {key} = {param.text[:200]}")
+    for key, text in api.runs.tags(run).items():
+        say(f"tag         {key} = {text[:200]}")
+    for series in api.runs.metrics(run):
+        say(f"metric      {_series_text(series)}")
+
+
+def _series_text(one: SeriesSummary) -> str:
+    from mapi.series.names import canonical_labels, series_text
+
+    name = series_text(one.key, canonical_labels(one.labels))
+    if one.is_scalar:
+        return f"{name} = {one.last_value}"
+    extremes = (
+        f", min {one.min_value:.6g}, max {one.max_value:.6g}"
+        if one.min_value is not None and one.max_value is not None
+        else ""
+    )
+    return f"{name} = {one.last_value} at step {one.last_step} ({one.count} points{extremes})"
+
+
+_SERIES: Final = (
+    "key",
+    "labels",
+    "count",
+    "last_step",
+    "last_value",
+    "min_value",
+    "max_value",
+    "mean",
+)
+
+
+@command.command("metrics")
+@run_argument
+@items_option("--label", "labels", what="Only series that have it.")
+@format_option
+@asks
+def metrics(api: Client, *, run: str, labels: tuple[str, ...], form: str) -> None:
+    """List the series of a run with their summaries."""
+    found = api.runs.metrics(run, labels=pairs_of(labels, what="a label"))
+    rows = [[getattr(one, name) for name in _SERIES] for one in found]
+    print_rows(_SERIES, rows, form=form, wanted=["key", "last_value"])
+
+
+@command.command("points")
+@run_argument
+@click.argument("key", shell_complete=candidates.metrics)
+@items_option("--label", "labels", what="Of the series: exactly these.")
+@format_option
+@asks
+def points(api: Client, *, run: str, key: str, labels: tuple[str, ...], form: str) -> None:
+    """Print the points of one series exactly as they were logged.
+
+    \b
+    mapi runs points RUN loss --label split=val --format csv
+    """  # noqa: D301 - click reads the control character
+    from mapi.wire.times import time_from_us
+    from mapi.wire.values import value_to_wire
+
+    found = api.runs.points(run, key, labels=pairs_of(labels, what="a label"))
+    rows = zip(
+        found.steps,
+        map(time_from_us, found.times_us),
+        map(value_to_wire, found.values),
+        strict=True,
+    )
+    print_rows(["step", "time", "value"], rows, form=form)
+
+
+@command.command("compare")
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=candidates.runs
+)
+@click.option("--keys", metavar="KEY,...", help="Only these metrics.")
+@click.option("--same", is_flag=True, help="Params that are equal in all of them, too.")
+@format_option
+@body_option
+@asks
+def compare(
+    api: Client,
+    *,
+    runs: tuple[str, ...],
+    keys: str | None,
+    same: bool,
+    form: str,
+    output: str | None,
+) -> None:
+    """Set 2 to 10 runs side by side: params that differ, tags, and the last value of each series.
+
+    A param that a run lacks counts as different.
+    """
+    from mapi.series.names import canonical_labels, series_text
+
+    found = api.runs.compare(*runs, keys=None if keys is None else keys.split(","), buckets=1)
+    if output is not None:
+        print_body(found)
+        return
+    rows: list[list[Any]] = [["name", *(run.name for run in found.runs)]]
+    rows.append(["status", *(run.status for run in found.runs)])
+    rows += [[f"params.{one.key}", *one.texts] for one in found.params if same or one.is_different]
+    rows += [[f"tags.{one.key}", *one.texts] for one in found.tags if same or one.is_different]
+    rows += [
+        [
+            f"metrics.{series_text(one.key, canonical_labels(one.labels))}",
+            *(None if summary is None else summary.last_value for summary in one.summaries),
+        ]
+        for one in found.series
+    ]
+    print_rows(["field", *(run.id for run in found.runs)], rows, form=form, wanted=["field"])
+
+
+@command.command("export")
+@click.argument("run", required=False, shell_complete=candidates.runs)
+@click.option(
+    "-f",
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="TEXT",
+    help="In place of RUN: all runs that it matches.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    required=True,
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="The file; - is standard output.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMS),
+    help="By default what the file's name says, else jsonl.",
+)
+@asks
+def export(
+    api: Client, *, run: str | None, filters: tuple[str, ...], target: str, form: str | None
+) -> None:
+    """Write a run, or all that a filter matches, into a file.
+
+    jsonl holds everything, and an import takes it back; csv and parquet hold the points. The file
+    appears when it is whole.
+
+    \b
+    mapi runs export RUN -o run.jsonl
+    mapi runs export --filter "tags.team = ads" -o ads.parquet
+    """  # noqa: D301 - click reads the control character
+    import sys
+
+    from expr_tracker.cli.progress import progress_bar
+    from expr_tracker.cli.terminal import say
+
+    if (run is None) == (not filters):
+        raise click.UsageError("name a RUN, or give a --filter")
+    ending = target.rpartition(".")[2]
+    form = form or (ending if ending in _FORMS else "jsonl")
+    to: Any = sys.stdout.buffer if target == "-" else target
+    if target == "-" and sys.stdout.isatty():
+        raise PointedError("-o -: standard output is a terminal; send it on (> FILE, | PROGRAM).")
+    with pointing({"filter": filters}), progress_bar("Exporting") as bar:
+        size = api.runs.export(
+            to,
+            run=run,
+            filter=list(filters) or None,
+            format=form,
+            # An export says no length before it is whole: the bar shows that it goes on.
+            progress=None if bar is None else lambda done, whole: bar(done, whole or done + 1),
+        )
+    if target != "-":
+        say(f"{target}: {size} bytes")
+
+
+@command.command("tail")
+@run_argument
+@click.option(
+    "--level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="debug",
+    show_default=True,
+    help="The least that is shown.",
+)
+@click.option(
+    "-n",
+    "--lines",
+    "count",
+    type=click.IntRange(0, 1_000),
+    default=10,
+    show_default=True,
+    help="Lines of before.",
+)
+@click.option("--no-follow", is_flag=True, help="Stop behind the lines of before.")
+@asks
+def tail(api: Client, *, run: str, level: str, count: int, no_follow: bool) -> None:
+    """Print the newest lines of a run's log, and what is new until the run ends.
+
+    Values of metrics are printed as they change. Ctrl-C stops.
+    """
+    from expr_tracker.cli.terminal import say
+
+    lines = api.runs.lines(run, level=level, limit=count) if count else []
+    for line in lines:
+        say(_line_text(line))
+    if no_follow:
+        return
+    after = lines[-1].id if lines else 0
+    for frame in api.runs.events(run):
+        for text in _frame_texts(frame, level, after):
+            say(text)
+
+
+_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+def _frame_texts(frame: Frame, level: str, after: int) -> Iterable[str]:
+    from mapi.wire.events import LogFrame, StatusFrame, TrackingFrame
+
+    if isinstance(frame, LogFrame):
+        for line in frame.lines:
+            if line.id > after and _LEVELS.index(line.level) >= _LEVELS.index(level):
+                yield _line_text(line)
+    elif isinstance(frame, TrackingFrame):
+        yield from (_series_text(one) for one in frame.series)
+    elif isinstance(frame, StatusFrame):
+        yield f"({frame.status}{f': {frame.reason}' if frame.reason else ''})"
+    else:
+        yield f"({frame.code}: {frame.message})"
+
+
+def _line_text(line: Any) -> str:
+    import msgspec
+
+    fields = f" {msgspec.json.encode(line.fields).decode()}" if line.fields else ""
+    return f"{local(line.time)} {line.level:7} {line.message}{fields}"

@@ -1,0 +1,6 @@
+"""The one door to PostgreSQL.
+
+`door` has the transactions that act for one tenant, `queries` the statements by name, `arrays` the
+columns that travel to them in binary; `migrate` brings a database to this version, and `embedded`
+is a server of our own.
+"""

@@ -1,0 +1,90 @@
+"""Columns of numbers as PostgreSQL arrays, in its binary form, straight from memory.
+
+A list of Python objects costs a dozen times more to make and to send. Importing this module teaches
+every connection that is opened from then on.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+if TYPE_CHECKING:
+    from psycopg.abc import Buffer
+
+__all__ = ["FloatArray", "IntArray", "TimeArray"]
+
+#: PostgreSQL counts microseconds from 2000-01-01 UTC.
+_EPOCH_US: Final = 946_684_800_000_000
+#: Dimensions, whether there are nulls, the type of the elements; the size and the lower bound of
+#: the one dimension (`array_send` in PostgreSQL's src/backend/utils/adt/arrayfuncs.c).
+_HEAD: Final = struct.Struct(">iiIii")
+_EMPTY: Final = struct.Struct(">iiI")
+
+
+@dataclass(frozen=True, slots=True)
+class IntArray:
+    """Whole numbers, as ``int8[]``."""
+
+    numbers: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatArray:
+    """Numbers, as ``float8[]``; none is null."""
+
+    numbers: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeArray:
+    """Microseconds since 1970 UTC, as ``timestamptz[]``."""
+
+    numbers: npt.NDArray[np.int64]
+
+
+class _ArrayDumper(Dumper):
+    format = Format.BINARY
+    element_oid: ClassVar[int]
+    rows: ClassVar[np.dtype[np.void]]
+    offset: ClassVar[int] = 0
+
+    def dump(self, obj: IntArray | FloatArray | TimeArray) -> Buffer:
+        count = len(obj.numbers)
+        if not count:
+            return _EMPTY.pack(0, 0, self.element_oid)
+        rows = np.empty(count, dtype=self.rows)
+        rows["size"] = 8
+        rows["element"] = obj.numbers - self.offset if self.offset else obj.numbers
+        return _HEAD.pack(1, 0, self.element_oid, count, 1) + rows.tobytes()
+
+
+class _IntDumper(_ArrayDumper):
+    oid = 1016
+    element_oid = 20
+    rows = np.dtype([("size", ">i4"), ("element", ">i8")])
+
+
+class _FloatDumper(_ArrayDumper):
+    oid = 1022
+    element_oid = 701
+    rows = np.dtype([("size", ">i4"), ("element", ">f8")])
+
+
+class _TimeDumper(_ArrayDumper):
+    oid = 1185
+    element_oid = 1184
+    rows = np.dtype([("size", ">i4"), ("element", ">i8")])
+    offset = _EPOCH_US
+
+
+psycopg.adapters.register_dumper(IntArray, _IntDumper)
+psycopg.adapters.register_dumper(FloatArray, _FloatDumper)
+psycopg.adapters.register_dumper(TimeArray, _TimeDumper)

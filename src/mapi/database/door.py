@@ -1,0 +1,193 @@
+"""The one door to PostgreSQL: transactions that act for one tenant, retried where that is safe.
+
+The server's role owns nothing and cannot pass over row-level security, so a statement outside of
+`Database.transaction` sees no row of anybody. The tenant is a setting of the transaction and ends
+with it: a pooled connection keeps nothing of whom it served last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import select
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from mapi.errors import DatabaseError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+__all__ = ["Connection", "Database", "Reach"]
+
+Connection = psycopg.AsyncConnection[TupleRow]
+_Result = TypeVar("_Result")
+
+#: How often a transaction that lost a deadlock or a serialisation conflict is run again.
+_RETRIES: Final = 6
+_RETRY_SECONDS: Final = 0.02
+#: How long a request waits for a connection before it is told to come back.
+_POOL_SECONDS: Final = 10.0
+#: A statement of a request that takes longer than this is a defect or an attack.
+_STATEMENT_MS: Final = 30_000
+#: One message: each more is a way there and back.
+_BEGIN: Final = sql.SQL("begin; set local mapi.tenant = {}; set local mapi.projects = {}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a transaction may see: one tenant, and all or some of its projects."""
+
+    tenant_id: int
+    project_ids: tuple[int, ...] | None = None
+    """``None`` is every project of the tenant."""
+
+    @property
+    def projects(self) -> str:
+        """The projects as the database's setting spells them."""
+        if self.project_ids is None:
+            return "*"
+        return "{" + ",".join(str(one) for one in self.project_ids) + "}"
+
+
+class Database:
+    """A pool of connections.
+
+    Args:
+        url: connects as the role without power.
+        connections: how many at most.
+        pooled: a transaction pooler stands between: prepared statements would not survive it.
+    """
+
+    def __init__(self, url: str, *, connections: int, pooled: bool = False) -> None:
+        self._url = url
+        self._pool = AsyncConnectionPool(
+            url,
+            min_size=1,
+            max_size=connections,
+            timeout=_POOL_SECONDS,
+            open=False,
+            kwargs={
+                # A transaction begins where we say so, in one message with whom it is for.
+                "autocommit": True,
+                "prepare_threshold": None if pooled else 3,
+                "options": f"-c search_path=mapi,pg_temp -c statement_timeout={_STATEMENT_MS} "
+                "-c idle_in_transaction_session_timeout=60000 -c timezone=UTC",
+                "application_name": "mapi",
+            },
+            check=_check_quiet,
+        )
+
+    async def open(self) -> None:
+        """Connect, and refuse to serve with a role that could see every tenant.
+
+        Raises:
+            DatabaseError: it cannot be reached, or the role has power.
+        """
+        try:
+            # Not through the pool: it would try for ever, and keep the reason to itself.
+            async with await psycopg.AsyncConnection.connect(
+                self._url, connect_timeout=int(_POOL_SECONDS)
+            ) as connection:
+                found = await connection.execute(
+                    "select rolsuper or rolbypassrls, rolname from pg_roles"
+                    " where rolname = current_user"
+                )
+                has_power, name = await found.fetchone() or (True, "?")
+        except psycopg.Error as error:
+            raise DatabaseError(
+                f"The database cannot be reached ({error}). Check MAPI_DATABASE_URL, and that it "
+                "runs."
+            ) from error
+        if has_power:
+            raise DatabaseError(
+                f"The role {name!r} of MAPI_DATABASE_URL is a superuser or passes over row-level "
+                "security, so one mistake would show a tenant to another. Put its URL into "
+                "MAPI_DATABASE_ADMIN_URL, name a new role and a password in MAPI_DATABASE_URL, and "
+                "run `mapi migrate`, which makes that role."
+            )
+        await self._pool.open(wait=True, timeout=_POOL_SECONDS)
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self, reach: Reach) -> AsyncIterator[Connection]:
+        """Begin a transaction for one tenant; it commits at the end, or rolls back on an error.
+
+        Raises:
+            UnavailableError: the database does not answer now.
+        """
+        begin = _BEGIN.format(str(reach.tenant_id), reach.projects)
+        async with self._connection() as connection:
+            # Several statements in one message cannot be prepared. The pool commits or rolls back.
+            await connection.execute(begin, prepare=False)
+            yield connection
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncIterator[Connection]:
+        """Lend a connection for nobody: it can call the functions that look up whom to act for.
+
+        Each statement is a transaction of its own.
+
+        Raises:
+            UnavailableError: the database does not answer now.
+        """
+        async with self._connection() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        try:
+            async with self._pool.connection() as connection:
+                yield connection
+        except PoolTimeout as error:
+            raise UnavailableError("The database has no connection free; try again.") from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if isinstance(error, (errors.DeadlockDetected, errors.SerializationFailure)):
+                raise
+            raise UnavailableError(f"The database does not answer: {error}") from error
+
+    async def run(self, reach: Reach, work: Callable[[Connection], Awaitable[_Result]]) -> _Result:
+        """Return what ``work`` returns in a transaction of its own, tried again after a deadlock.
+
+        Args:
+            reach: whom it acts for.
+            work: reads and writes through the connection and nothing else, as it may run again.
+
+        Raises:
+            UnavailableError: the database does not answer now, or others were always faster.
+        """
+        for attempt in range(_RETRIES):
+            try:
+                async with self.transaction(reach) as connection:
+                    return await work(connection)
+            except (errors.DeadlockDetected, errors.SerializationFailure):
+                # At random: two that met would meet again.
+                await asyncio.sleep(_RETRY_SECONDS * 2**attempt * random.random())  # noqa: S311 - no secret
+        raise UnavailableError(
+            f"Others changed the same rows {_RETRIES} times in a row; try again."
+        )
+
+    def stats(self) -> dict[str, Any]:
+        """Return the pool's own figures."""
+        return dict(self._pool.get_stats())
+
+
+async def _check_quiet(connection: Connection) -> None:
+    """Refuse a connection that the database has closed since it was used.
+
+    An idle one has nothing to read; what can be read may be the end, and only then is it asked: a
+    question costs a way there and back, and this stands before every request.
+    """
+    ready = select.poll()
+    ready.register(connection.fileno(), select.POLLIN)
+    if ready.poll(0):
+        await AsyncConnectionPool.check_connection(connection)

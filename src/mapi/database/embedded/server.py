@@ -1,0 +1,311 @@
+"""A PostgreSQL server of our own, on a private socket in a directory that only we can open.
+
+It listens on no network address, wants a password, and runs as long as its starter: where the
+kernel can, it is told to shut down when that one dies, and whatever survived is shut down by the
+next start. A killed server recovers by itself from its write-ahead log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from psycopg.conninfo import make_conninfo
+
+from mapi.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from mapi.database.embedded.binaries import Binaries, Identity
+
+__all__ = ["SUPERUSER", "EmbeddedServer"]
+
+SUPERUSER: Final = "postgres"
+_PORT: Final = 5432
+#: Recovery after a crash may replay a gigabyte of log.
+_START_SECONDS_MAX: Final = 600.0
+_STOP_SECONDS_MAX: Final = 60.0
+#: How long a fast shutdown may take before the server is told to drop everything.
+_FAST_STOP_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.005
+#: A laptop's share: the whole platform is to stay below 350 MiB after its start.
+_CONFIGURATION: Final = {
+    "listen_addresses": "",
+    "port": str(_PORT),
+    "max_connections": "60",
+    "shared_buffers": "64MB",
+    "max_wal_size": "1GB",
+    "checkpoint_timeout": "15min",
+    "wal_compression": "on",
+    "password_encryption": "scram-sha-256",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_min_messages": "warning",
+    "log_statement": "none",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+    "jit": "off",
+}
+
+
+class EmbeddedServer:
+    """One database cluster under ``directory``.
+
+    Args:
+        directory: holds ``data``, ``password`` and ``log``; made on the first start.
+        binaries: the installation that runs it.
+        identity: as whom.
+    """
+
+    def __init__(self, directory: Path, binaries: Binaries, identity: Identity) -> None:
+        self._directory = directory
+        self._binaries = binaries
+        self._identity = identity
+        self._data = directory / "data"
+        self._log = directory / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: Path | None = None
+        self._attached: Path | None = None
+
+    @property
+    def process_id(self) -> int | None:
+        """The server's process while it runs."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start the server, making the cluster if there is none; call it from the main thread.
+
+        Raises:
+            DatabaseError: it does not start; the message ends with what it said.
+        """
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        password = self._password()
+        if not (self._data / "PG_VERSION").exists():
+            self._make_cluster(password)
+        self._refuse_other_version()
+        self._stop_survivor()
+        if self._socket is None:
+            self._socket = self._make_socket_directory()
+        try:
+            self._launch()
+        except BaseException:
+            self.stop()
+            raise
+
+    def restart_if_dead(self) -> bool:
+        """Start the server again if it has died, in the same place; call it from the main thread.
+
+        Returns:
+            Whether it was dead and runs again.
+
+        Raises:
+            DatabaseError: it is dead and does not start yet: what its old processes hold must be
+                let go of first. Call again.
+        """
+        if self._process is None or self._process.poll() is None:
+            return False
+        self._stop_survivor()
+        dead = self._process
+        try:
+            self._launch()
+        except BaseException:
+            failed, self._process = self._process, dead
+            if failed is not dead and failed.poll() is None:
+                failed.kill()
+                failed.wait()
+            raise
+        return True
+
+    def stop(self) -> None:
+        """Shut the server down; open transactions are rolled back."""
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(_FAST_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGQUIT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_STOP_SECONDS_MAX)
+        if self._socket is not None:
+            shutil.rmtree(self._socket, ignore_errors=True)
+            self._socket = None
+
+    def url(self, user: str, password: str, database: str) -> str:
+        """Return the connection string of a user.
+
+        Raises:
+            DatabaseError: the server is not running.
+        """
+        socket = self._socket or self._attached
+        if socket is None:
+            raise DatabaseError("The embedded database is not running.")
+        return make_conninfo(
+            host=str(socket), port=_PORT, user=user, password=password, dbname=database
+        )
+
+    def attach(self) -> bool:
+        """Use the server that another process runs here; say whether there is one."""
+        pid, status = self._postmaster()
+        if pid is None or status != "ready" or not self._serves_here(pid):
+            return False
+        lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        # pidfile.h: the fifth line is the socket's directory.
+        self._attached = Path(lines[4].strip())
+        return True
+
+    def superuser_url(self, database: str = "postgres") -> str:
+        """Return the connection string of the role that owns the cluster."""
+        return self.url(SUPERUSER, self._password(), database)
+
+    # -- the cluster ------------------------------------------------------------------------------
+
+    def _password(self) -> str:
+        path = self._directory / "password"
+        with contextlib.suppress(FileNotFoundError):
+            return path.read_text(encoding="ascii").strip()
+        password = secrets.token_urlsafe(32)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(password)
+        return password
+
+    def _make_cluster(self, password: str) -> None:
+        # Under another name until it is whole: a start that was killed here begins again.
+        partial = self._directory / "data.part"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700)
+        self._give_away(partial)
+        command = [
+            self._binaries.program("initdb"),
+            f"--pgdata={partial}",
+            f"--username={SUPERUSER}",
+            "--auth=scram-sha-256",
+            "--pwfile=/dev/stdin",
+            "--encoding=UTF8",
+            "--data-checksums",
+        ]
+        # The built-in C.UTF-8 needs no locale of the machine, and never changes under an index.
+        if self._binaries.version >= 17:
+            command += ["--locale-provider=builtin", "--locale=C.UTF-8"]
+        else:
+            command += ["--locale=C"]
+        done = subprocess.run(  # noqa: S603 - no user's text
+            [*self._identity.prefix, *command],
+            input=f"{password}\n".encode(),
+            capture_output=True,
+            check=False,
+            user=self._identity.uid,
+            cwd="/",
+        )
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").replace(password, "***")[-2000:]
+            raise DatabaseError(f"initdb could not make {partial}:\n{said}")
+        partial.rename(self._data)
+
+    def _refuse_other_version(self) -> None:
+        made_by = (self._data / "PG_VERSION").read_text(encoding="ascii").strip()
+        if made_by != str(self._binaries.version):
+            raise DatabaseError(
+                f"{self._data} was made by PostgreSQL {made_by}, the installed one is "
+                f"{self._binaries.version}. Run `mapi backup` with the version that made it, then "
+                "`mapi restore` into a new home; or name the old programs with MAPI_PG_BIN."
+            )
+
+    def _give_away(self, directory: Path) -> None:
+        if self._identity.uid is not None:
+            os.chown(directory, self._identity.uid, -1)
+
+    # -- the process ------------------------------------------------------------------------------
+
+    def _make_socket_directory(self) -> Path:
+        # A socket's path ends at 107 bytes, and a home may be deep: this is the one directory that
+        # we use outside of it.
+        directory = Path(tempfile.mkdtemp(prefix="mapi-"))
+        self._give_away(directory)
+        return directory
+
+    def _launch(self) -> None:
+        settings = {**_CONFIGURATION, "unix_socket_directories": str(self._socket)}
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        command = [self._binaries.program("postgres"), "-D", str(self._data), *options]
+        setpriv = shutil.which("setpriv")
+        if setpriv is not None:  # within the namespace: entering one clears the death signal
+            command = [setpriv, "--pdeathsig", "INT", "--", *command]
+        started = time.monotonic()
+        with self._log.open("ab") as log:
+            where = log.tell()
+            self._process = self._popen(command, log)
+        while not self._is_ready():
+            if self._process.poll() is not None:
+                raise DatabaseError(
+                    f"The embedded database ended at its start (exit code "
+                    f"{self._process.returncode}); it said:\n{self._said(where)}"
+                )
+            if time.monotonic() - started > _START_SECONDS_MAX:
+                raise DatabaseError(
+                    f"The embedded database was not ready after {_START_SECONDS_MAX:g} s; it said:"
+                    f"\n{self._said(where)}"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _popen(self, command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - no user's text
+            [*self._identity.prefix, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # A Ctrl-C in our terminal is for us; we stop the server when nobody uses it any more.
+            start_new_session=True,
+            user=self._identity.uid,
+            cwd="/",
+        )
+
+    def _said(self, offset: int) -> str:
+        with self._log.open("rb") as log:
+            log.seek(offset)
+            return log.read()[-2000:].decode(errors="replace")
+
+    def _is_ready(self) -> bool:
+        pid, status = self._postmaster()
+        # unshare and setpriv become the server: the process keeps its number.
+        return self._process is not None and pid == self._process.pid and status == "ready"
+
+    def _postmaster(self) -> tuple[int | None, str]:
+        """Return pid and status from ``postmaster.pid``; its lines are those of pidfile.h."""
+        try:
+            lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+            return int(lines[0]), lines[7].strip() if len(lines) > 7 else ""
+        except (OSError, ValueError, IndexError):
+            return None, ""
+
+    def _stop_survivor(self) -> None:
+        """Shut down a server that outlived a killed starter."""
+        pid, _ = self._postmaster()
+        if pid is None or not self._serves_here(pid):
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGINT)
+        deadline = time.monotonic() + _STOP_SECONDS_MAX
+        while self._serves_here(pid):
+            if time.monotonic() > deadline:
+                raise DatabaseError(
+                    f"An older server, process {pid}, still works on {self._data} and does not "
+                    "stop. End it, then start again."
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _serves_here(self, pid: int) -> bool:
+        """Say whether process ``pid`` is a server on our data, and no newcomer to an old number."""
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return False
+        return os.fsencode(self._data) in command.split(b"\0")

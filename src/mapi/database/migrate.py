@@ -1,0 +1,213 @@
+"""Migrations: SQL files in order, each applied once, in one transaction, under one lock.
+
+The files belong to the code: an applied one that differs from ours, or that we do not know, stops
+the start, because then another version of the program has written this database. Everything is
+made by the role ``mapi_owner``, which can neither log in nor pass over row-level security.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final, LiteralString
+
+import psycopg
+from psycopg import sql
+
+from mapi.errors import DatabaseError
+
+__all__ = ["Migration", "ensure_tenant", "make_roles", "migrate", "migrations", "pending"]
+
+#: Any number will do, as long as all our replicas take the same.
+_LOCK: Final = 0x6D617069
+_OLDEST_VERSION: Final = 150000
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file of ``migrations/``."""
+
+    name: str
+    """The file's name without its ending: a number and a noun."""
+    text: LiteralString
+    """Its statements."""
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the text, in hex."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    """Return all migrations in order."""
+    found = resources.files("mapi.database") / "migrations"
+    return sorted(
+        (
+            Migration(
+                file.name.removesuffix(".sql"),
+                file.read_text(encoding="utf-8"),
+            )
+            for file in found.iterdir()
+            if file.name.endswith(".sql")
+        ),
+        key=lambda one: one.name,
+    )
+
+
+def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
+    """Bring the database to this version and let ``login`` in.
+
+    Several programs may call this at once: the others wait, and find nothing to do.
+
+    Args:
+        admin_url: connects as a role that may create roles and schemas.
+        login: the role that the server connects with; made if it is missing.
+        password: its password; ``None`` leaves what it has.
+
+    Returns:
+        The names of the migrations that were applied now.
+
+    Raises:
+        DatabaseError: the database is too old, written by another version, or refuses.
+    """
+    try:
+        with psycopg.connect(admin_url, autocommit=True) as connection:
+            if connection.info.server_version < _OLDEST_VERSION:
+                raise DatabaseError(
+                    f"The database is PostgreSQL {connection.info.server_version // 10000}; "
+                    f"{_OLDEST_VERSION // 10000} is the oldest that works."
+                )
+            connection.execute("select pg_advisory_lock(%s)", [_LOCK])
+            _make_roles(connection, login, password)
+            _make_schema(connection)
+            return [one.name for one in pending(connection) if _apply(connection, one)]
+    except psycopg.Error as error:
+        raise DatabaseError(f"The database cannot be migrated: {error}") from error
+
+
+def make_roles(admin_url: str, *, login: str, password: str | None) -> None:
+    """Make the roles that a database needs before a backup is restored into it.
+
+    Raises:
+        DatabaseError: the database refuses.
+    """
+    try:
+        with psycopg.connect(admin_url, autocommit=True) as connection:
+            _make_roles(connection, login, password)
+    except psycopg.Error as error:
+        raise DatabaseError(f"The roles cannot be made: {error}") from error
+
+
+def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
+    """Return what has not been applied yet.
+
+    Raises:
+        DatabaseError: another version of the program has written this database.
+    """
+    known = {one.name: one for one in migrations()}
+    found = connection.execute("select to_regclass('mapi.migrations') is not null").fetchone()
+    if not (found and found[0]):
+        return list(known.values())
+    applied = dict(connection.execute("select name, checksum from mapi.migrations").fetchall())
+    for name, checksum in applied.items():
+        if name not in known:
+            raise DatabaseError(
+                f"The database has the migration {name}, which this version does not know: it was "
+                "written by a newer one. Install that, or restore a backup."
+            )
+        if known[name].checksum != checksum:
+            raise DatabaseError(
+                f"The migration {name} was applied with other statements than this version has. "
+                "Install the version that made the database, or restore a backup."
+            )
+    return [one for name, one in known.items() if name not in applied]
+
+
+def ensure_tenant(admin_url: str, name: str, limits: str = "{}") -> int:
+    """Return the number of a tenant, which is made if it is missing.
+
+    Args:
+        admin_url: connects as a role that may act for ``mapi_owner``.
+        name: what it is called.
+        limits: its budgets where they differ from the defaults, as JSON; of a new tenant only.
+
+    Raises:
+        DatabaseError: the database refuses.
+    """
+    try:
+        with psycopg.connect(admin_url) as connection:
+            connection.execute("set local role mapi_owner")
+            connection.execute(
+                "insert into mapi.tenants (name, limits) values (%s, %s) on conflict do nothing",
+                [name, limits],
+            )
+            found = connection.execute(
+                "select id from mapi.tenants where name = %s", [name]
+            ).fetchone()
+    except psycopg.Error as error:
+        raise DatabaseError(f"The tenant {name!r} cannot be made: {error}") from error
+    assert found is not None
+    return int(found[0])
+
+
+def _make_roles(connection: psycopg.Connection[Any], login: str, password: str | None) -> None:
+    """Make owner, application role and login where they are missing; all of it can be repeated."""
+    _make_role(connection, "mapi_owner", "nologin")
+    _make_role(connection, "mapi_app", "nologin")
+    _make_role(connection, login, "login")
+    name = sql.Identifier(login)
+    if password is not None:
+        connection.execute(
+            sql.SQL("alter role {} password {}").format(name, sql.Literal(password))
+        )
+    connection.execute("grant mapi_owner to current_user")
+    connection.execute(sql.SQL("grant mapi_app to {}").format(name))
+
+
+def _make_schema(connection: psycopg.Connection[Any]) -> None:
+    """Make what migrations stand on; it can be repeated."""
+    database = sql.Identifier(connection.info.dbname)
+    for statement in (
+        sql.SQL("create schema if not exists mapi authorization mapi_owner"),
+        sql.SQL("revoke all on schema mapi from public"),
+        sql.SQL("grant usage on schema mapi to mapi_app"),
+        # The staging tables of a connection.
+        sql.SQL("grant temporary on database {} to mapi_app").format(database),
+        sql.SQL(
+            "create table if not exists mapi.migrations (name text primary key, checksum text not "
+            "null, applied timestamptz not null default now())"
+        ),
+        sql.SQL("alter table mapi.migrations owner to mapi_owner"),
+        sql.SQL("grant select on mapi.migrations to mapi_app"),
+    ):
+        connection.execute(statement)
+
+
+def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralString) -> None:
+    found = connection.execute(
+        "select rolsuper, rolbypassrls from pg_roles where rolname = %s", [name]
+    ).fetchone()
+    if found is None:
+        connection.execute(
+            sql.SQL("create role {} nosuperuser nobypassrls nocreatedb nocreaterole ").format(
+                sql.Identifier(name)
+            )
+            + sql.SQL(kind)
+        )
+    elif found[0] or found[1]:
+        raise DatabaseError(
+            f"The role {name!r} is a superuser or passes over row-level security, so it would see "
+            "every tenant. Name another role in MAPI_DATABASE_URL; `mapi migrate` makes it."
+        )
+
+
+def _apply(connection: psycopg.Connection[Any], migration: Migration) -> bool:
+    with connection.transaction():
+        connection.execute("set local role mapi_owner")
+        connection.execute(migration.text)
+        connection.execute(
+            "insert into mapi.migrations (name, checksum) values (%s, %s)",
+            [migration.name, migration.checksum],
+        )
+    return True

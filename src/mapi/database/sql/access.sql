@@ -1,0 +1,197 @@
+-- name: find_token
+select tenant_id, user_id, user_name, project_id, scopes, kind, expires, revoked, roles
+from mapi.find_token_v1(%(id)s, %(hash)s)
+
+-- name: insert_token
+insert into tokens (
+    tenant_id, id, secret_hash, name, kind, parent_id, scopes, user_id, project_id, expires
+)
+values (
+    mapi.current_tenant(), %(id)s, %(hash)s, %(name)s, %(kind)s, %(parent)s, %(scopes)s, %(user)s,
+    %(project)s, %(expires)s
+)
+
+-- name: list_tokens
+select
+    token.id, token.name, token.scopes, owner.name as "user", project.name as project,
+    token.created, token.expires, token.last_used, token.revoked
+from tokens as token
+left join users as owner on owner.tenant_id = token.tenant_id and owner.id = token.user_id
+left join projects as project
+    on project.tenant_id = token.tenant_id and project.id = token.project_id
+where
+    token.tenant_id = mapi.current_tenant()
+    and token.kind = 'bearer'
+    and (%(all)s or token.id = %(own)s or token.user_id = %(user)s)
+    and (%(id)s::text is null or token.id = %(id)s)
+order by token.created desc, token.id
+limit %(limit)s
+
+-- name: revoke_token
+update tokens set revoked = now()
+where
+    tenant_id = mapi.current_tenant()
+    and id = %(id)s
+    and revoked is null
+    and (%(all)s or id = %(own)s or user_id = %(user)s)
+returning kind, name
+
+-- name: stamp_use
+update tokens set last_used = greatest(last_used, %(time)s)
+where tenant_id = mapi.current_tenant() and id = any (%(ids)s)
+
+-- name: drop_ended_sessions
+delete from tokens
+where
+    tenant_id = mapi.current_tenant()
+    and kind <> 'bearer'
+    and (expires < now() or revoked < now() - interval '1 day')
+
+-- name: list_tenants
+select id, name from mapi.list_tenants_v1()
+
+-- name: server_secret
+select secret from server_secrets
+
+-- name: find_project
+select id from projects where tenant_id = mapi.current_tenant() and name = %(name)s
+
+-- name: list_projects
+select id, name, created from projects
+where tenant_id = mapi.current_tenant()
+order by name
+limit %(limit)s
+
+-- name: insert_project
+insert into projects (tenant_id, name) values (mapi.current_tenant(), %(name)s)
+on conflict (tenant_id, name) do nothing
+returning id, name, created
+
+-- name: count_projects
+select count(*) from projects where tenant_id = mapi.current_tenant()
+
+-- name: limits
+select
+    tenant.limits,
+    coalesce(
+        (
+            select project.limits from projects as project
+            where project.tenant_id = tenant.id and project.id = %(project)s
+        ),
+        '{}'
+    )
+from tenants as tenant
+where tenant.id = mapi.current_tenant()
+
+-- name: set_project_limits
+update projects set limits = %(limits)s
+where tenant_id = mapi.current_tenant() and id = %(project)s
+
+-- name: ensure_user
+insert into users as known (tenant_id, name) values (mapi.current_tenant(), %(name)s)
+on conflict (tenant_id, name) do update set name = known.name
+returning id
+
+-- name: find_user
+select id from users where tenant_id = mapi.current_tenant() and name = %(name)s
+
+-- name: find_identity
+select id, name from users
+where tenant_id = mapi.current_tenant() and issuer = %(issuer)s and subject = %(subject)s
+
+-- name: link_identity
+update users set issuer = %(issuer)s, subject = %(subject)s
+where tenant_id = mapi.current_tenant() and name = %(name)s and issuer is null
+returning id
+
+-- name: insert_identity
+insert into users (tenant_id, name, issuer, subject)
+values (mapi.current_tenant(), %(name)s, %(issuer)s, %(subject)s)
+on conflict do nothing
+returning id
+
+-- name: set_member
+insert into members (tenant_id, user_id, project_id, role)
+values (mapi.current_tenant(), %(user)s, %(project)s, %(role)s)
+on conflict (tenant_id, user_id, project_id) do update set role = excluded.role
+returning created
+
+-- name: remove_member
+delete from members
+where
+    tenant_id = mapi.current_tenant()
+    and user_id = %(user)s
+    and project_id is not distinct from %(project)s
+returning role
+
+-- name: list_members
+select owner.name as "user", member.role, project.name as project, member.created
+from members as member
+join users as owner on owner.tenant_id = member.tenant_id and owner.id = member.user_id
+left join projects as project
+    on project.tenant_id = member.tenant_id and project.id = member.project_id
+where
+    member.tenant_id = mapi.current_tenant()
+    and (member.project_id is null or project.id is not null)
+order by owner.name, project.name nulls first
+limit %(limit)s
+
+-- name: insert_audit
+insert into audit (tenant_id, principal, action, object, fields)
+values (mapi.current_tenant(), %(principal)s, %(action)s, %(object)s, %(fields)s)
+
+-- name: list_audit
+select id, time, principal, action, object, fields from audit
+where tenant_id = mapi.current_tenant() and (%(before)s::bigint is null or id < %(before)s)
+order by id desc
+limit %(limit)s
+
+-- name: list_project_ids
+select id from projects where tenant_id = mapi.current_tenant() order by id
+
+-- name: usage
+select
+    project.name as project,
+    count(run.id) as runs,
+    coalesce(sum(run.point_count), 0)::bigint as points,
+    coalesce(sum(run.series_count), 0)::bigint as series,
+    coalesce(sum(run.log_count), 0)::bigint as log_lines,
+    coalesce(sum(run.log_bytes), 0)::bigint as log_bytes,
+    coalesce(sum(run.span_count), 0)::bigint as spans,
+    coalesce(sum(run.span_bytes), 0)::bigint as span_bytes,
+    coalesce(sum(run.media_count), 0)::bigint as media_items,
+    coalesce(sum(run.media_bytes), 0)::bigint as media_bytes
+from projects as project
+left join runs as run on run.tenant_id = project.tenant_id and run.project_id = project.id
+where project.tenant_id = mapi.current_tenant()
+group by project.id, project.name
+order by project.name
+
+-- name: claim_key
+insert into idempotency_keys as known (tenant_id, principal, key, request_hash)
+values (mapi.current_tenant(), %(principal)s, %(key)s, %(hash)s)
+on conflict (tenant_id, principal, key) do update
+    set request_hash = excluded.request_hash, status = null, body = null, created = now()
+    where
+        known.created < now() - interval '24 hours'
+        or (
+            known.status is null
+            and known.created < now() - make_interval(secs => %(abandoned_seconds)s)
+        )
+returning true
+
+-- name: find_key
+select request_hash, status, body from idempotency_keys
+where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = %(key)s
+
+-- name: keep_answer
+update idempotency_keys set status = %(status)s, body = %(body)s
+where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = %(key)s
+
+-- name: release_key
+delete from idempotency_keys
+where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = %(key)s
+
+-- name: drop_old_keys
+delete from idempotency_keys
+where tenant_id = mapi.current_tenant() and created < now() - interval '24 hours'

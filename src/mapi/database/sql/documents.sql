@@ -1,0 +1,17 @@
+-- name: put
+insert into run_documents as known (tenant_id, run_id, name, stream, rank, content)
+values (mapi.current_tenant(), %(run)s, %(name)s, %(stream)s, %(rank)s, %(content)s::jsonb)
+on conflict (tenant_id, run_id, name, stream, rank) do update
+    set content = excluded.content, time = now()
+
+-- name: count
+select count(*) from run_documents where tenant_id = mapi.current_tenant() and run_id = %(run)s
+
+-- name: get
+select content::text, time from run_documents
+where
+    tenant_id = mapi.current_tenant()
+    and run_id = %(run)s
+    and name = %(name)s
+    and stream = %(stream)s
+    and rank = %(rank)s

@@ -1,0 +1,63 @@
+-- name: run
+select
+    run.id, run.project_id, run.kind, run.status, run.name, run.note, run.reason, run.parent_id,
+    experiment.name as experiment, run.user_name, run.external_id, run.created, run.started,
+    run.finished, run.spec
+from runs as run
+left join experiments as experiment
+    on experiment.tenant_id = run.tenant_id and experiment.id = run.experiment_id
+where run.tenant_id = mapi.current_tenant() and run.id = %(run)s
+
+-- name: attempts
+select stream, rank, attempt as number, from_step, source, started, finished, status
+from run_attempts
+where tenant_id = mapi.current_tenant() and run_id = %(run)s
+order by stream, rank, attempt
+
+-- name: params
+select key, text, source, time from run_params
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and key > %(after)s
+order by key
+limit %(limit)s
+
+-- name: tags
+select key, text, source, time from run_tags
+where tenant_id = mapi.current_tenant() and run_id = %(run)s
+order by key
+
+-- name: documents
+select name, stream, rank, content from run_documents
+where
+    tenant_id = mapi.current_tenant()
+    and run_id = %(run)s
+    and (name, stream, rank) > (%(after_name)s, %(after_stream)s, %(after_rank)s)
+order by name, stream, rank
+limit 1
+
+-- name: series
+select id, attempt, key, labels, source, tenant_id
+from run_series
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+order by id
+limit %(limit)s
+
+-- name: logs
+select id, time, level, message, fields, source, stream, rank
+from run_logs
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+order by id
+limit %(limit)s
+
+-- name: spans
+select id, stream, rank, name, start_ns, duration_ns, depth, track, step, fields
+from run_spans
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+order by id
+limit %(limit)s
+
+-- name: media
+select key, labels, step, format, size_bytes, sha256, caption, id
+from run_media
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+order by id
+limit %(limit)s

@@ -1,0 +1,92 @@
+-- name: find_parts
+-- The rows of one series in many runs, an attempt each.
+select
+    member.ordinal - 1, series.id, series.attempt, mapi.superseded_from(series)
+from unnest(%(runs)s::uuid[]) with ordinality as member (id, ordinal)
+join run_series as series
+    on series.tenant_id = mapi.current_tenant()
+    and series.run_id = member.id
+    and series.key = %(key)s
+    and series.labels_hash = %(hash)s
+
+-- name: measure
+-- How many points there are, and how large the greatest is: sums of squares of huge ones would
+-- pass the greatest number.
+select count(*), max(abs(value)) filter (where value not in ('NaN', 'Infinity', '-Infinity'))
+from (
+    select distinct on (part.member, points.step) points.value
+    from unnest(%(members)s::int4[], %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[])
+        as part (member, series_id, attempt, stop)
+    join run_metric_points as points
+        on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
+    where
+        points.step >= %(first)s
+        and points.step <= %(last)s
+        and (part.stop is null or points.step < part.stop)
+    order by part.member, points.step, part.attempt desc
+) as chosen
+
+-- name: aggregate
+-- For each group and each step that a member has: over the members with a finite value there. The
+-- deviation is that of the sample, sqrt(sum((x - mean)^2) / (n - 1)).
+select
+    chosen.group_ordinal, chosen.step, count(*), avg(chosen.value), stddev_samp(chosen.value),
+    min(chosen.value), max(chosen.value), 1::float8
+from (
+    select distinct on (part.member, points.step)
+        part.group_ordinal, points.step, points.value
+    from unnest(
+        %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
+        %(stops)s::int8[]
+    ) as part (member, group_ordinal, series_id, attempt, stop)
+    join run_metric_points as points
+        on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
+    where
+        points.step >= %(first)s
+        and points.step <= %(last)s
+        and (part.stop is null or points.step < part.stop)
+    order by part.member, points.step, part.attempt desc
+) as chosen
+where chosen.value not in ('NaN', 'Infinity', '-Infinity')
+group by chosen.group_ordinal, chosen.step
+order by chosen.group_ordinal, chosen.step
+limit %(limit)s
+
+-- name: aggregate_large
+-- The same where a value is huge: at its step all are made smaller by a power of two, which rounds
+-- nothing, and the answer says by which.
+-- For each group and each step that a member has: over the members with a finite value there. The
+-- deviation is that of the sample, sqrt(sum((x - mean)^2) / (n - 1)).
+select
+    scaled.group_ordinal, scaled.step, count(*), avg(scaled.value * scaled.scale),
+    stddev_samp(scaled.value * scaled.scale), min(scaled.value), max(scaled.value),
+    min(scaled.scale)
+from (
+    select
+        chosen.group_ordinal, chosen.step, chosen.value,
+        case
+            when max(abs(chosen.value)) over (partition by chosen.group_ordinal, chosen.step)
+                > %(large)s::float8
+                then %(scale)s::float8
+            else 1
+        end as scale
+    from (
+        select distinct on (part.member, points.step)
+            part.group_ordinal, points.step, points.value
+        from unnest(
+            %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
+            %(stops)s::int8[]
+        ) as part (member, group_ordinal, series_id, attempt, stop)
+        join run_metric_points as points
+            on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
+        where
+            points.step >= %(first)s
+            and points.step <= %(last)s
+            and (part.stop is null or points.step < part.stop)
+        order by part.member, points.step, part.attempt desc
+    ) as chosen
+    where chosen.value not in ('NaN', 'Infinity', '-Infinity')
+) as scaled
+group by scaled.group_ordinal, scaled.step
+order by scaled.group_ordinal, scaled.step
+limit %(limit)s

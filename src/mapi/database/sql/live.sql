@@ -1,0 +1,79 @@
+-- name: head
+select
+    run.project_id, run.status, run.reason, run.change_seq,
+    greatest(run.created, run.started, run.finished, run.heartbeat),
+    (
+        select max(line.id) from run_logs as line
+        where line.tenant_id = run.tenant_id and line.run_id = run.id
+    )
+from runs as run
+where run.tenant_id = mapi.current_tenant() and run.id = %(run)s
+
+-- name: series
+select
+    key, labels, attempt, is_scalar, count, nonfinite_count, first_time, last_time, last_step,
+    last_value, min_value, min_step, max_value, max_step, finite_sum, source
+from run_metric_summary
+where
+    tenant_id = mapi.current_tenant() and run_id = %(run)s and change_seq > %(after)s
+order by change_seq, key, labels_hash
+limit %(limit)s
+
+-- name: params
+select key, text, number, source, time
+from run_params
+where
+    tenant_id = mapi.current_tenant() and run_id = %(run)s and change_seq > %(after)s
+order by key
+limit %(limit)s
+
+-- name: tags
+select key, text
+from run_tags
+where
+    tenant_id = mapi.current_tenant() and run_id = %(run)s and change_seq > %(after)s
+order by key
+limit %(limit)s
+
+-- name: media
+select
+    id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source
+from run_media
+where
+    tenant_id = mapi.current_tenant()
+    and run_id = %(run)s
+    and (%(keys)s::text[] is null or key = any (%(keys)s::text[]))
+    and change_seq > %(after)s
+order by key, left(labels::text, -1) collate "C", labels_hash, step
+limit %(limit)s
+
+-- name: warnings
+select code, message, fields
+from run_events
+where
+    tenant_id = mapi.current_tenant()
+    and run_id = %(run)s
+    and type = 'warning'
+    and change_seq > %(after)s
+order by change_seq, id
+limit %(limit)s
+
+-- name: lines
+select id, time, level, message, fields, source, stream
+from run_logs
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+order by id
+limit %(limit)s
+
+-- name: notify
+-- In a transaction of its own: a NOTIFY makes commits wait for each other. The payload stays far
+-- below its limit of 8 000 bytes.
+select pg_notify(
+    %(channel)s,
+    json_build_object(
+        'tenant', run.tenant_id, 'project', run.project_id, 'run', run.id,
+        'change_seq', run.change_seq
+    )::text
+)
+from runs as run
+where run.tenant_id = mapi.current_tenant() and run.id = any (%(runs)s)

@@ -1,0 +1,241 @@
+-- name: find_series
+-- What is known of each series: its number in the attempt, how many other attempts wrote it, and
+-- what its summary says.
+select
+    wanted.ordinal, own.id, own.sealed_through_step, coalesce(own.others, 0),
+    coalesce(known.attempt, 0), coalesce(known.last_step, -1), coalesce(known.count, 0)
+from unnest(%(keys)s::text[], %(hashes)s::int8[]) with ordinality as wanted (key, hash, ordinal)
+left join lateral (
+    select
+        max(series.id) filter (where series.attempt = asked.attempt) as id,
+        max(series.sealed_through_step) filter (where series.attempt = asked.attempt)
+            as sealed_through_step,
+        count(*) filter (where series.attempt <> asked.attempt) as others
+    from
+        run_series as series,
+        (
+            select coalesce(
+                %(attempt)s::int,
+                (
+                    select max(newest.attempt)
+                    from run_attempts as newest
+                    where
+                        newest.tenant_id = mapi.current_tenant()
+                        and newest.run_id = %(run)s
+                        and newest.stream = %(stream)s
+                        and newest.rank = %(rank)s
+                ),
+                1
+            ) as attempt
+        ) as asked
+    where
+        series.tenant_id = mapi.current_tenant()
+        and series.run_id = %(run)s
+        and series.key = wanted.key
+        and series.labels_hash = wanted.hash
+) as own on true
+left join run_metric_summary as known
+    on known.tenant_id = mapi.current_tenant()
+    and known.run_id = %(run)s
+    and known.key = wanted.key
+    and known.labels_hash = wanted.hash
+order by wanted.ordinal
+
+-- name: insert
+-- Only of points that are known to be new: to look for conflicts would double what it takes.
+insert into run_metric_points (tenant_id, series_id, step, time, value)
+select mapi.current_tenant(), given.*
+from unnest(%(series)s::int8[], %(steps)s::int8[], %(times)s::timestamptz[], %(values)s::float8[])
+    as given (series_id, step, time, value)
+
+-- name: find_stored
+-- Which of the points have their place taken, and by what value.
+select array_agg(given.ordinal - 1), array_agg(points.value)
+from
+    unnest(%(series)s::int8[], %(steps)s::int8[]) with ordinality as given (series_id, step, ordinal)
+join run_metric_points as points
+    on points.tenant_id = mapi.current_tenant()
+    and points.series_id = given.series_id
+    and points.step = given.step
+
+-- name: count_sizes
+select wanted.ordinal - 1, count(*)
+from unnest(%(series)s::int8[]) with ordinality as wanted (id, ordinal)
+join run_metric_points as points
+    on points.tenant_id = mapi.current_tenant() and points.series_id = wanted.id
+group by wanted.ordinal
+
+-- name: make_series
+insert into run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)
+select
+    mapi.current_tenant(), %(run)s, %(attempt)s, wanted.key, wanted.labels::jsonb, wanted.hash,
+    %(source)s
+from
+    unnest(%(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[])
+    with ordinality as wanted (key, hash, labels, ordinal)
+order by wanted.ordinal
+returning id
+
+-- name: merge_summaries
+-- The parts of this batch, one row a series, join what is known of it.
+insert into run_metric_summary as known (
+    tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar, count,
+    nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step, max_value,
+    max_step, finite_sum, change_seq, source
+)
+select
+    mapi.current_tenant(), %(run)s, part.key, part.hash, part.labels::jsonb, %(project)s,
+    %(attempt)s, part.series_id, part.last_step = -1, part.count, part.nonfinite, part.first_time,
+    part.last_time, part.last_step, part.last_value,
+    case when part.nonfinite < part.count then part.min_value end,
+    case when part.nonfinite < part.count then part.min_step end,
+    case when part.nonfinite < part.count then part.max_value end,
+    case when part.nonfinite < part.count then part.max_step end,
+    part.finite_sum, %(change_seq)s, %(source)s
+from unnest(
+    %(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[], %(series)s::int8[],
+    %(counts)s::int8[], %(nonfinites)s::int8[], %(first_times)s::timestamptz[],
+    %(last_times)s::timestamptz[], %(last_steps)s::int8[], %(last_values)s::float8[],
+    %(min_values)s::float8[], %(min_steps)s::int8[], %(max_values)s::float8[],
+    %(max_steps)s::int8[], %(finite_sums)s::float8[]
+) as part (
+    key, hash, labels, series_id, count, nonfinite, first_time, last_time, last_step, last_value,
+    min_value, min_step, max_value, max_step, finite_sum
+)
+order by part.key, part.hash
+on conflict (tenant_id, run_id, key, labels_hash) do update set
+    attempt = excluded.attempt,
+    series_id = excluded.series_id,
+    is_scalar = known.is_scalar and excluded.is_scalar,
+    count = known.count + excluded.count,
+    nonfinite_count = known.nonfinite_count + excluded.nonfinite_count,
+    first_time = least(known.first_time, excluded.first_time),
+    last_time = greatest(known.last_time, excluded.last_time),
+    last_step = greatest(known.last_step, excluded.last_step),
+    last_value = case
+        when known.last_step > excluded.last_step then known.last_value else excluded.last_value
+    end,
+    min_value = least(known.min_value, excluded.min_value),
+    min_step = case
+        when excluded.min_value is null or known.min_value < excluded.min_value
+            or (known.min_value = excluded.min_value and known.min_step < excluded.min_step)
+            then known.min_step
+        else excluded.min_step
+    end,
+    max_value = greatest(known.max_value, excluded.max_value),
+    max_step = case
+        when excluded.max_value is null or known.max_value > excluded.max_value
+            or (known.max_value = excluded.max_value and known.max_step < excluded.max_step)
+            then known.max_step
+        else excluded.max_step
+    end,
+    finite_sum = mapi.bounded_sum(known.finite_sum, excluded.finite_sum),
+    change_seq = excluded.change_seq,
+    source = excluded.source
+
+-- name: replace_scalars
+-- The newest by time stays; of equal times the later given.
+update run_metric_points as stored
+set time = given.time, value = given.value
+from unnest(%(series)s::int8[], %(times)s::timestamptz[], %(values)s::float8[])
+    as given (series_id, time, value)
+where
+    stored.tenant_id = mapi.current_tenant()
+    and stored.series_id = given.series_id
+    and stored.step = -1
+    and (
+        given.time > stored.time
+        or (given.time = stored.time and given.value is distinct from stored.value)
+    )
+returning stored.series_id
+
+-- name: rebuild_summaries
+-- From the points themselves: one value a step, of the newest attempt that was not superseded.
+with part as (
+    select
+        series.key, series.labels_hash, series.labels, series.id, series.attempt, series.source,
+        mapi.superseded_from(series) as stop
+    from unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
+    join run_series as series
+        on series.tenant_id = mapi.current_tenant()
+        and series.run_id = %(run)s
+        and series.key = wanted.key
+        and series.labels_hash = wanted.hash
+    -- What was pruned can be made again from nothing that is left: its summary stays as it is.
+    where not exists (
+        select from run_series as pruned
+        where
+            pruned.tenant_id = mapi.current_tenant()
+            and pruned.run_id = %(run)s
+            and pruned.key = wanted.key
+            and pruned.labels_hash = wanted.hash
+            and pruned.sealed_through_step is not null
+    )
+),
+chosen as (
+    select distinct on (part.key, part.labels_hash, points.step)
+        part.key, part.labels_hash, part.labels, part.id, part.attempt, part.source,
+        points.step, points.time, points.value,
+        points.value not in ('NaN', 'Infinity', '-Infinity') as is_finite
+    from part
+    join run_metric_points as points
+        on points.tenant_id = mapi.current_tenant() and points.series_id = part.id
+    where part.stop is null or points.step < part.stop
+    order by part.key, part.labels_hash, points.step, part.attempt desc
+),
+rebuilt as (
+    insert into run_metric_summary (
+        tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar,
+        count, nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step,
+        max_value, max_step, finite_sum, change_seq, source
+    )
+    select
+        mapi.current_tenant(), %(run)s, key, labels_hash, (array_agg(labels))[1], %(project)s,
+        max(attempt), (array_agg(id order by attempt desc))[1], bool_and(step = -1),
+        count(*), count(*) filter (where not is_finite), min(time), max(time), max(step),
+        (array_agg(value order by step desc))[1],
+        min(value) filter (where is_finite),
+        (array_agg(step order by value, step) filter (where is_finite))[1],
+        max(value) filter (where is_finite),
+        (array_agg(step order by value desc, step) filter (where is_finite))[1],
+        mapi.bounded_sum(
+            coalesce(sum(value) filter (where is_finite and abs(value) < 1e290), 0),
+            sum(value::numeric) filter (where is_finite and abs(value) >= 1e290)
+        ),
+        %(change_seq)s,
+        (array_agg(source order by attempt desc))[1]
+    from chosen
+    group by key, labels_hash
+    order by key, labels_hash
+    on conflict (tenant_id, run_id, key, labels_hash) do update set
+        attempt = excluded.attempt, series_id = excluded.series_id,
+        is_scalar = excluded.is_scalar, count = excluded.count,
+        nonfinite_count = excluded.nonfinite_count, first_time = excluded.first_time,
+        last_time = excluded.last_time, last_step = excluded.last_step,
+        last_value = excluded.last_value, min_value = excluded.min_value,
+        min_step = excluded.min_step, max_value = excluded.max_value,
+        max_step = excluded.max_step, finite_sum = excluded.finite_sum,
+        change_seq = excluded.change_seq, source = excluded.source
+    returning key, labels_hash
+)
+delete from run_metric_summary as summary
+using unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
+where
+    summary.tenant_id = mapi.current_tenant()
+    and summary.run_id = %(run)s
+    and summary.key = wanted.key
+    and summary.labels_hash = wanted.hash
+    and not exists (
+        select from rebuilt
+        where rebuilt.key = wanted.key and rebuilt.labels_hash = wanted.hash
+    )
+    and not exists (
+        select from run_series as pruned
+        where
+            pruned.tenant_id = mapi.current_tenant()
+            and pruned.run_id = %(run)s
+            and pruned.key = wanted.key
+            and pruned.labels_hash = wanted.hash
+            and pruned.sealed_through_step is not null
+    )
+

@@ -1,0 +1,155 @@
+-- name: trashed
+select id from runs
+where
+    tenant_id = mapi.current_tenant()
+    and trashed < now() - make_interval(days => %(days)s)
+order by trashed
+limit %(limit)s
+
+-- name: lock
+select
+    project_id, trashed is not null, point_count, log_count, log_bytes, span_count, span_bytes,
+    media_count, media_bytes
+from runs
+where tenant_id = mapi.current_tenant() and id = %(run)s
+for update
+
+-- name: delete_points
+-- No foreign key leads from points to their series: whoever deletes a run deletes them with it.
+delete from run_metric_points as points
+using run_series as series
+where
+    series.tenant_id = mapi.current_tenant()
+    and series.run_id = %(run)s
+    and points.tenant_id = series.tenant_id
+    and points.series_id = series.id
+    and points.step >= %(first)s
+
+-- name: objects
+select object_key from run_media where tenant_id = mapi.current_tenant() and run_id = %(run)s
+
+-- name: delete_run
+delete from runs where tenant_id = mapi.current_tenant() and id = %(run)s
+
+-- name: prunable
+-- Those that have ended long enough ago, and were written to since they were pruned.
+select id from runs
+where
+    tenant_id = mapi.current_tenant()
+    and status in ('succeeded', 'failed', 'cancelled', 'lost')
+    and coalesce(finished, heartbeat) < now() - make_interval(days => %(days)s)
+    and (pruned is null or heartbeat > pruned)
+    and trashed is null
+order by id
+limit %(limit)s
+
+-- name: prunable_sum
+select
+    count(*), coalesce(sum(point_count), 0)::bigint, coalesce(sum(log_count), 0)::bigint,
+    coalesce(sum(log_bytes), 0)::bigint, coalesce(sum(span_count), 0)::bigint,
+    coalesce(sum(span_bytes), 0)::bigint
+from runs
+where
+    tenant_id = mapi.current_tenant()
+    and status in ('succeeded', 'failed', 'cancelled', 'lost')
+    and coalesce(finished, heartbeat) < now() - make_interval(days => %(days)s)
+    and (pruned is null or heartbeat > pruned)
+    and trashed is null
+
+-- name: trashed_sum
+select
+    count(*), coalesce(sum(point_count), 0)::bigint, coalesce(sum(log_count), 0)::bigint,
+    coalesce(sum(log_bytes), 0)::bigint, coalesce(sum(span_count), 0)::bigint,
+    coalesce(sum(span_bytes), 0)::bigint, coalesce(sum(media_count), 0)::bigint,
+    coalesce(sum(media_bytes), 0)::bigint
+from runs
+where
+    tenant_id = mapi.current_tenant()
+    and trashed < now() - make_interval(days => %(days)s)
+
+-- name: seal
+-- What is sent again below this step was here once, and is a duplicate.
+update run_series as series
+set sealed_through_step = greatest(coalesce(series.sealed_through_step, -1), known.last_step)
+from (
+    select points.series_id, max(points.step) as last_step
+    from run_metric_points as points
+    join run_series as own
+        on own.tenant_id = points.tenant_id and own.id = points.series_id
+    where own.tenant_id = mapi.current_tenant() and own.run_id = %(run)s and points.step >= 0
+    group by points.series_id
+) as known
+where series.tenant_id = mapi.current_tenant() and series.id = known.series_id
+
+-- name: delete_lines
+delete from run_logs where tenant_id = mapi.current_tenant() and run_id = %(run)s
+
+-- name: delete_spans
+delete from run_spans where tenant_id = mapi.current_tenant() and run_id = %(run)s
+
+-- name: note_pruned
+update runs set
+    point_count = point_count - %(points)s,
+    log_count = 0,
+    log_bytes = 0,
+    span_count = 0,
+    span_bytes = 0,
+    pruned = clock_timestamp()
+where tenant_id = mapi.current_tenant() and id = %(run)s
+
+-- name: media_of_old_runs
+select media.id, media.run_id, media.object_key, media.size_bytes
+from run_media as media
+join runs as run on run.tenant_id = media.tenant_id and run.id = media.run_id
+where
+    run.tenant_id = mapi.current_tenant()
+    and run.status in ('succeeded', 'failed', 'cancelled', 'lost')
+    and coalesce(run.finished, run.heartbeat) < now() - make_interval(days => %(days)s)
+order by media.id
+limit %(limit)s
+
+-- name: media_of_old_runs_sum
+select count(*), coalesce(sum(media.size_bytes), 0)::bigint
+from run_media as media
+join runs as run on run.tenant_id = media.tenant_id and run.id = media.run_id
+where
+    run.tenant_id = mapi.current_tenant()
+    and run.status in ('succeeded', 'failed', 'cancelled', 'lost')
+    and coalesce(run.finished, run.heartbeat) < now() - make_interval(days => %(days)s)
+
+-- name: delete_media
+with gone as (
+    delete from run_media
+    where tenant_id = mapi.current_tenant() and id = any (%(ids)s)
+    returning run_id, size_bytes, object_key
+),
+
+counted as (
+    update runs as run set
+        media_count = run.media_count - found.items,
+        media_bytes = run.media_bytes - found.size_bytes
+    from (
+        select run_id, count(*)::int as items, sum(size_bytes)::bigint as size_bytes
+        from gone group by run_id
+    ) as found
+    where run.tenant_id = mapi.current_tenant() and run.id = found.run_id
+)
+
+select object_key, size_bytes from gone
+
+-- name: known_objects
+select object_key from run_media
+where tenant_id = mapi.current_tenant() and object_key = any (%(keys)s)
+
+
+-- name: runs_of_project
+select id from runs
+where tenant_id = mapi.current_tenant() and project_id = %(project)s
+order by id
+limit %(limit)s
+
+-- name: delete_project
+delete from projects where tenant_id = mapi.current_tenant() and id = %(project)s
+
+-- name: delete_points_of_tenant
+delete from run_metric_points where tenant_id = mapi.current_tenant()

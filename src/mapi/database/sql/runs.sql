@@ -1,0 +1,44 @@
+-- name: find_project
+select id from projects where tenant_id = mapi.current_tenant() and name = %(name)s
+
+-- name: insert_project
+insert into projects (tenant_id, name) values (mapi.current_tenant(), %(name)s)
+on conflict (tenant_id, name) do nothing
+returning id
+
+-- name: insert
+insert into runs (
+    tenant_id, id, project_id, kind, status, name, note, parent_id, experiment_id, user_name,
+    external_id, started, heartbeat
+)
+values (
+    mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
+    %(parent)s, %(experiment)s, %(user)s, %(external_id)s, coalesce(%(started)s, now()), now()
+)
+on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
+returning id
+
+-- name: find_external
+select id from runs
+where
+    tenant_id = mapi.current_tenant()
+    and project_id = %(project)s
+    and external_id = %(external_id)s
+
+-- name: get
+select
+    run.id, project.name as project, run.project_id, run.kind, run.status, run.name, run.note,
+    run.reason, run.parent_id, run.experiment_id, run.user_name, run.external_id, run.created,
+    run.started, run.finished, run.trashed, run.spec, run.dropped, run.version,
+    extract(epoch from coalesce(run.finished, now()) - run.started)::float8 as duration_seconds,
+    (
+        select coalesce(max(attempt), 1) from run_attempts as attempt
+        where attempt.tenant_id = run.tenant_id and attempt.run_id = run.id
+    ) as attempts
+from runs as run
+join projects as project
+    on project.tenant_id = run.tenant_id and project.id = run.project_id
+where run.tenant_id = mapi.current_tenant() and run.id = %(id)s
+
+-- name: project_of
+select project_id from runs where tenant_id = mapi.current_tenant() and id = %(id)s

@@ -1,0 +1,13 @@
+"""The Python client of the platform: what a program needs to log, find and read runs.
+
+    Client ─ runs, experiments, views, tokens, projects, search      (`asynchronous`, `synchronous`)
+       │        check what is sent by the server's own rules         (`checks`, `points`, `pictures`)
+       │        and read what comes                                  (`tables`, `frames`)
+       └ transport: one deadline a call, repeated where it is safe   (`deadlines`, `repeating`)
+
+`synchronous` is made of `asynchronous` by a program and never edited. `server` finds the server,
+`filters` builds searches, `errors` has the tree of what can go wrong, `ending` says how a run ended.
+`agent` is how the client names itself. `calls` are requests as values: they, `repeating`, `checks`,
+`points`, `frames` and `filters` do no I/O. `pacing` has what differs between tasks and threads in more
+than a word.
+"""

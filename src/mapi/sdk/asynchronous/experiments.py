@@ -1,0 +1,123 @@
+"""Groups of runs under a name: ``api.experiments``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import UNSET, UnsetType
+
+from mapi.sdk.asynchronous.resource import AsyncResource
+from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.checks import checked, checked_text, given
+from mapi.wire.experiments import (
+    ExperimentCreate,
+    ExperimentFacts,
+    ExperimentPage,
+    ExperimentPatch,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mapi.sdk.calls import Named
+
+__all__ = ["AsyncExperiments"]
+
+_PAGE = 200
+
+
+class AsyncExperiments(AsyncResource):
+    """Experiments: make, find, change, archive."""
+
+    async def create(
+        self, name: str, *, description: str = "", if_exists: Literal["fail", "get"] = "fail"
+    ) -> ExperimentFacts:
+        """Make an experiment.
+
+        Args:
+            name: unique in the project.
+            description: Markdown.
+            if_exists: ``get`` returns the one of the same name as it is.
+
+        Raises:
+            NameTakenError: there is one of the same name.
+        """
+        checked_text(name=name)
+        sent = given(name=name, description=description, project=self._project)
+        return await self._post(
+            "experiments",
+            answer=ExperimentFacts,
+            body=checked(sent, ExperimentCreate),
+            makes=True,
+            query=query_of(if_exists=if_exists),
+        )
+
+    async def get(self, experiment: Named) -> ExperimentFacts:
+        """Return one experiment."""
+        name = id_of(experiment, what="experiment")
+        return await self._get("experiments", name, answer=ExperimentFacts)
+
+    async def page(
+        self, *, archived: bool | None = None, limit: int = 50, cursor: str | None = None
+    ) -> ExperimentPage:
+        """Return one page of experiments, the newest first; `list` goes through all of them."""
+        words = {None: None, True: "true", False: "false"}
+        query = query_of(
+            project=self._project, archived=words[archived], limit=limit, cursor=cursor
+        )
+        return await self._get("experiments", answer=ExperimentPage, query=query)
+
+    async def list(self, *, archived: bool | None = None) -> AsyncIterator[ExperimentFacts]:
+        """Yield the experiments of the project, the newest first.
+
+        Args:
+            archived: only those that are, or are not.
+        """
+        cursor: str | None = None
+        while True:
+            page = await self.page(archived=archived, limit=_PAGE, cursor=cursor)
+            for one in page.experiments:
+                yield one
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def update(
+        self,
+        experiment: Named,
+        *,
+        name: str | UnsetType = UNSET,
+        description: str | UnsetType | None = UNSET,
+        if_match: str | None = None,
+    ) -> ExperimentFacts:
+        """Change the name or the description; what is not named stays.
+
+        Args:
+            experiment: which.
+            name: unique in the project.
+            description: Markdown; `None` empties it.
+            if_match: the ``etag`` that was read; with another one by now, nothing changes.
+        """
+        patch = {"name": name, "description": description}
+        said = {key: value for key, value in patch.items() if value is not UNSET}
+        return await self._patch(
+            "experiments",
+            id_of(experiment, what="experiment"),
+            answer=ExperimentFacts,
+            body=checked(said, ExperimentPatch),
+            if_match=if_match,
+        )
+
+    async def archive(self, experiment: Named) -> ExperimentFacts:
+        """Let an experiment take no new runs."""
+        name = id_of(experiment, what="experiment")
+        return await self._post("experiments", name, "archive", answer=ExperimentFacts)
+
+    async def unarchive(self, experiment: Named) -> ExperimentFacts:
+        """Let an experiment take new runs again."""
+        name = id_of(experiment, what="experiment")
+        return await self._post("experiments", name, "unarchive", answer=ExperimentFacts)
+
+    async def delete(self, experiment: Named, *, if_match: str | None = None) -> None:
+        """Delete an experiment and its saved views; its runs stay, in no experiment."""
+        await self._delete("experiments", id_of(experiment, what="experiment"), if_match=if_match)

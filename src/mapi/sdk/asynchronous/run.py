@@ -1,0 +1,248 @@
+"""A run while it is made: signs of life, points that are sent in batches, and how it ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from mapi.errors import MapiError, StateError
+from mapi.sdk.ending import ending_of
+from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, QuotaExceededError
+from mapi.sdk.pacing import AsyncLock, AsyncUpkeep
+from mapi.sdk.points import BATCH_POINTS, PointBuffer
+from mapi.wire.enums import RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from mapi.sdk.asynchronous.runs import AsyncRuns
+    from mapi.sdk.checks import Time
+    from mapi.sdk.points import Batch
+    from mapi.wire.media import MediaFacts
+    from mapi.wire.metrics import BatchAnswer
+    from mapi.wire.runs import RunFacts
+
+__all__ = ["FLUSH_SECONDS", "HEARTBEAT_SECONDS", "AsyncRun"]
+
+#: A run that is silent for 60 seconds counts as lost.
+HEARTBEAT_SECONDS: Final = 15.0
+#: How long a point waits at most, while the server answers.
+FLUSH_SECONDS: Final = 5.0
+
+_logger: Final = logging.getLogger("mapi.sdk")
+
+
+class AsyncRun:
+    """A run that this program makes; ``async with`` it, and it ends as the block does.
+
+    Inside the block it sends a sign of life every 15 seconds. At the end what waits is sent, and the
+    status is set: ``succeeded``, ``failed`` with the exception's text, or ``cancelled`` for Ctrl-C.
+
+    `log` only puts points into memory: they are sent in the background every 5 seconds, or as soon as
+    10 000 wait. While the server does not answer they wait, up to a million of them; what comes
+    then is dropped and counted in ``dropped``.
+
+    Attributes:
+        facts: what the server said of the run when it was made.
+    """
+
+    def __init__(self, runs: AsyncRuns, facts: RunFacts) -> None:
+        self.facts = facts
+        self._runs = runs
+        self._buffer = PointBuffer()
+        self._sending = AsyncLock()
+        self._upkeep = AsyncUpkeep(self._keep_up, every_seconds=FLUSH_SECONDS)
+        self._last_beat = time.monotonic()
+        self._process = os.getpid()
+        self._is_cancelled = False
+        self._is_finished = False
+        self._refused = 0
+        self._failure: ClientError | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.facts.name!r}>"
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.facts.id
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody cancelled the run: a program that reads it should stop."""
+        return self._is_cancelled
+
+    @property
+    def dropped(self) -> int:
+        """Points that were not kept: over a budget, refused, or too many while nobody answered."""
+        return self._buffer.dropped + self._refused
+
+    @property
+    def waiting(self) -> int:
+        """Points that were logged and not yet sent."""
+        return len(self._buffer)
+
+    def log(
+        self,
+        metrics: Mapping[str, Any],
+        *,
+        step: int | None = None,
+        labels: Mapping[str, str] | None = None,
+        time: Time | None = None,
+    ) -> None:
+        """Log one value of each of several metrics, in memory: this waits for nobody.
+
+        Args:
+            metrics: keys to numbers.
+            step: 0 or more; without it they are scalars, of which the newest value stays.
+            labels: what tells apart what has the same keys.
+            time: by default now.
+
+        Raises:
+            InvalidError: a key, a label, a value, the step or the time breaks its rule.
+            StateError: the run has been finished here, or belongs to the process before a fork:
+                nobody would send the point. `Runs.log_metrics` writes to any run.
+        """
+        self._check_open()
+        self._buffer.add(metrics, step=step, labels=labels, time=time)
+        self._upkeep.start()
+        if len(self._buffer) >= BATCH_POINTS:
+            self._upkeep.wake()
+
+    def _check_open(self) -> None:
+        if self._is_finished or self._process != os.getpid():
+            why = "is finished" if self._is_finished else "was made by another process"
+            raise StateError(f"{self.id} {why}: write to it with api.runs.log_metrics.")
+
+    async def flush(self) -> None:
+        """Send what waits.
+
+        Raises:
+            ConnectionFailedError: the server does not answer; the points still wait.
+            ApiError: it refused points for another reason than a budget; they are dropped.
+        """
+        async with self._sending:
+            for batch in self._buffer.batches():
+                await self._send(batch)
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    async def _send(self, batch: Batch) -> None:
+        try:
+            await self._runs._send_batch(self.id, batch)  # noqa: SLF001 - one noun in two modules
+        except QuotaExceededError as error:
+            # A run never fails for a budget; what did not fit is counted.
+            if not self._refused:
+                _logger.warning("%s: %s", self.id, error)
+            self._refused += error.counts.get("rejected", 0)
+        except ApiError as error:
+            if error.retryable or error.status >= 500:
+                self._buffer.give_back(batch)
+                raise
+            _logger.error("%s: %d points were refused: %s", self.id, len(batch), error)  # noqa: TRY400 - said, not traced
+            self._refused += len(batch)
+            self._failure = error
+        except BaseException:
+            self._buffer.give_back(batch)
+            raise
+
+    async def _keep_up(self) -> None:
+        """Send what waits, and a sign of life when it is time; what fails is tried again."""
+        try:
+            async with self._sending:
+                for batch in self._buffer.batches():
+                    await self._send(batch)
+                    await self._beat_if_due()
+            await self._beat_if_due()
+        except MapiError as error:
+            _logger.warning("%s: %s", self.id, error)
+
+    async def _beat_if_due(self) -> None:
+        if self._is_finished or time.monotonic() - self._last_beat < HEARTBEAT_SECONDS:
+            return
+        self._last_beat = time.monotonic()
+        answer = await self._runs.heartbeat(self.id)
+        self._is_cancelled = answer.status is RunStatus.CANCELLED
+
+    async def log_params(self, params: Mapping[str, Any]) -> BatchAnswer:
+        """Write params; as `Runs.log_params`."""
+        return await self._runs.log_params(self, params)
+
+    async def set_tags(self, tags: Mapping[str, str]) -> BatchAnswer:
+        """Write tags; as `Runs.set_tags`."""
+        return await self._runs.set_tags(self, tags)
+
+    async def log_line(
+        self, message: str, *, level: str = "info", fields: Mapping[str, Any] | None = None
+    ) -> BatchAnswer:
+        """Append a line to the log; as `Runs.log_line`."""
+        return await self._runs.log_line(self, message, level=level, fields=fields)
+
+    async def log_image(self, key: str, image: Any, **about: Any) -> MediaFacts:
+        """Keep an image; as `Runs.log_image`."""
+        return await self._runs.log_image(self, key, image, **about)
+
+    async def log_figure(self, key: str, figure: Any, **about: Any) -> MediaFacts:
+        """Keep a figure; as `Runs.log_figure`."""
+        return await self._runs.log_figure(self, key, figure, **about)
+
+    async def log_table(
+        self, key: str, rows: Any, *, columns: Iterable[str] | None = None, **about: Any
+    ) -> MediaFacts:
+        """Keep a table; as `Runs.log_table`."""
+        return await self._runs.log_table(self, key, rows, columns=columns, **about)
+
+    async def finish(self, status: str = "succeeded", *, reason: str | None = None) -> None:
+        """Send what waits and say how the run ended; again changes nothing.
+
+        Args:
+            status: ``succeeded``, ``failed`` or ``cancelled``.
+            reason: why.
+
+        Raises:
+            ClientError: not all could be sent. The status is set all the same, unless the server
+                cannot be reached.
+        """
+        if self._is_finished:
+            return
+        await self._upkeep.stop()
+        failure: ClientError | None = None
+        try:
+            await self.flush()
+        except ConnectionFailedError:
+            raise
+        except ClientError as error:
+            failure = error
+        if not self._is_cancelled:
+            await self._runs.update(self, status=status, reason=reason)
+        self._is_finished = True
+        if self.dropped:
+            _logger.warning("%s: %d points were not kept", self.id, self.dropped)
+        if failure is not None:
+            raise failure
+
+    async def __aenter__(self) -> Self:
+        self._upkeep.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        del kind, trace
+        if self._process != os.getpid():
+            return  # the end of a child is not the run's
+        status, reason = ending_of(error)
+        try:
+            await self.finish(status, reason=reason)
+        except MapiError as failure:
+            if error is None:
+                raise
+            # What the program failed for must not hide behind what the log failed for.
+            _logger.warning("%s: not all was sent: %s", self.id, failure)

@@ -1,0 +1,189 @@
+"""A call as values: what is sent, what comes back, and whether it may be sent twice. No I/O here."""
+
+from __future__ import annotations
+
+import enum
+import gzip
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from mapi.errors import Fault, InvalidError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "COMPRESSED_BYTES_MIN",
+    "Call",
+    "Identified",
+    "Named",
+    "Repetition",
+    "Reply",
+    "decoded",
+    "encoded",
+    "id_of",
+    "path_of",
+    "query_of",
+    "with_body",
+]
+
+#: Below this the server is done sooner than the compressor.
+COMPRESSED_BYTES_MIN: Final = 64 << 10
+#: An id or a word in a path; longer is no id but a mistake.
+_ID_LENGTH_MAX: Final = 200
+
+_Found = TypeVar("_Found")
+
+
+class Identified(Protocol):
+    """Anything that has an id: what a call answered with, most of the time."""
+
+    @property
+    def id(self) -> str:
+        """The id."""
+
+
+#: A run, an experiment, a view, or the id of one.
+Named: TypeAlias = str | Identified
+
+
+class Repetition(enum.Enum):
+    """What may be done again when it is not known whether it was done."""
+
+    SAFE = enum.auto()
+    """Sent twice it does what it does once: reads, PUT, DELETE, points, numbered log lines, and
+    what carries an `Idempotency-Key`."""
+    ONCE = enum.auto()
+    """Only what certainly did not reach the server is sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[_Found]):
+    """One request, and what its answer is read as."""
+
+    method: str
+    path: str
+    """Below the server's address, percent-encoded, with its query."""
+    answer: type[_Found]
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    repetition: Repetition = Repetition.SAFE
+    follows: bool = False
+    """Whether the answer may be the address of another server, without our token."""
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether the server makes it once, however often it comes."""
+        return "Idempotency-Key" in self.headers
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    """With names in small letters."""
+    body: bytes
+
+
+def path_of(*parts: str, query: Sequence[tuple[str, str]] = ()) -> str:
+    """Return a path of percent-encoded parts and its query."""
+    path = "".join(f"/{_part(part)}" for part in parts)
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _part(text: str) -> str:
+    # A part of dots alone is a way up, to whoever tidies the path.
+    return quote(text, safe="") if text.strip(".") else "%2E" * len(text)
+
+
+def query_of(**values: Any) -> list[tuple[str, str]]:
+    """Return the parameters of a query that are given: lists repeat, a trailing ``_`` is dropped."""
+    found: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if value is None or value is False:
+            continue
+        for one in value if isinstance(value, list | tuple) else (value,):
+            text = "true" if one is True else str(one)
+            found.append((name.rstrip("_"), text))
+    return found
+
+
+def id_of(found: Named, *, what: str = "run") -> str:
+    """Return the id of an object, or of what has one.
+
+    Raises:
+        InvalidError: it is none.
+    """
+    text = found if isinstance(found, str) else getattr(found, "id", None)
+    if not isinstance(text, str) or not 0 < len(text) <= _ID_LENGTH_MAX:
+        raise InvalidError(
+            Fault(
+                f"/{what}", f"{str(found)[:80]!r} is no {what}: give its id, or the {what} itself"
+            )
+        )
+    return text
+
+
+def encoded(body: Any) -> bytes:
+    """Return a body as JSON.
+
+    Raises:
+        InvalidError: something in it is no JSON.
+    """
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError, OverflowError, RecursionError, UnicodeError) as error:
+        raise InvalidError(Fault("", f"this cannot be sent as JSON: {error}")) from None
+
+
+def with_body(
+    body: bytes,
+    *,
+    content_type: str = "application/json",
+    makes: bool = False,
+    if_match: str | None = None,
+) -> tuple[bytes, dict[str, str]]:
+    """Return a body, compressed where it is large, and the headers that go with it.
+
+    Args:
+        body: as it is meant.
+        content_type: what it is.
+        makes: it makes something: with a key of its own, it makes it once.
+        if_match: the version that was read.
+    """
+    headers = {"Content-Type": content_type}
+    if makes:
+        headers["Idempotency-Key"] = str(uuid.uuid4())
+    if if_match is not None:
+        headers["If-Match"] = if_match
+    if len(body) >= COMPRESSED_BYTES_MIN and not content_type.startswith("image/"):
+        encoding, body = _compressed(body)
+        headers["Content-Encoding"] = encoding
+    return body, headers
+
+
+def _compressed(body: bytes) -> tuple[str, bytes]:
+    try:
+        import zstandard  # noqa: PLC0415 - an extra, or heavy
+    except ImportError:
+        return "gzip", gzip.compress(body, compresslevel=1)
+    return "zstd", zstandard.ZstdCompressor(level=1).compress(body)
+
+
+def decoded(call: Call[_Found], reply: Reply) -> _Found:
+    """Return what a reply holds.
+
+    Raises:
+        ValueError: it does not hold what the call expects.
+    """
+    if call.answer is type(None):
+        return None
+    if call.answer is bytes:
+        return reply.body  # type: ignore[return-value]
+    return msgspec.json.decode(reply.body, type=call.answer)

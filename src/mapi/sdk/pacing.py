@@ -1,0 +1,135 @@
+"""The few things that a program with tasks does otherwise than one with threads.
+
+Everything else of the client is written once, for tasks, and rewritten for threads by
+`.ci/tooling/synchronous.py`; these pairs are what it cannot rewrite.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+__all__ = [
+    "AsyncLock",
+    "AsyncUpkeep",
+    "Lock",
+    "Upkeep",
+    "async_resolve",
+    "async_sleep",
+    "resolve",
+    "sleep",
+]
+
+AsyncLock: TypeAlias = asyncio.Lock
+async_sleep = asyncio.sleep
+# A function, not the class: its type is not for annotations.
+Lock = threading.Lock
+sleep = time.sleep
+
+#: How long the end of a program waits for work that is under way.
+_JOIN_SECONDS: Final = 35.0
+
+
+async def async_resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, in the order in which they are to be tried."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return _addresses(found)
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, in the order in which they are to be tried."""
+    return _addresses(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+
+def _addresses(found: list[Any]) -> list[str]:
+    return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+class AsyncUpkeep:
+    """Does something again and again in a task, and at once when it is woken."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]], *, every_seconds: float) -> None:
+        self._work = work
+        self._every_seconds = every_seconds
+        self._wake = asyncio.Event()
+        self._is_ending = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, if it has not; without a running loop there is nobody to do it."""
+        if self._task is None and not self._is_ending:
+            with contextlib.suppress(RuntimeError):
+                self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def wake(self) -> None:
+        """Do it now."""
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """End, once what is under way is done."""
+        self._is_ending = True
+        self._wake.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=_JOIN_SECONDS)
+            self._task.cancel()
+            self._task = None
+
+    async def _run(self) -> None:
+        while not self._is_ending:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._every_seconds)
+            self._wake.clear()
+            if not self._is_ending:
+                await self._work()
+
+
+class Upkeep:
+    """Does something again and again in a thread, and at once when it is woken."""
+
+    def __init__(self, work: Callable[[], None], *, every_seconds: float) -> None:
+        self._work = work
+        self._every_seconds = every_seconds
+        self._wake = threading.Event()
+        self._is_ending = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, if it has not."""
+        if self._thread is None and not self._is_ending:
+            # A daemon: a program that ends without a word must not wait for it.
+            self._thread = threading.Thread(target=self._run, name="mapi-run", daemon=True)
+            self._thread.start()
+            atexit.register(self._at_exit)
+
+    def wake(self) -> None:
+        """Do it now."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End, once what is under way is done."""
+        atexit.unregister(self._at_exit)
+        self._is_ending = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(_JOIN_SECONDS)
+            self._thread = None
+
+    def _at_exit(self) -> None:
+        """Do it for the last time: the program ends without having said so here."""
+        self.stop()
+        self._work()
+
+    def _run(self) -> None:
+        while not self._is_ending:
+            self._wake.wait(self._every_seconds)
+            self._wake.clear()
+            if not self._is_ending:
+                self._work()

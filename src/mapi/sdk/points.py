@@ -1,0 +1,305 @@
+"""Points in columns: on their way to the server in batches, and back as a curve."""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from mapi.errors import Fault, InvalidError
+from mapi.sdk.calls import encoded
+from mapi.sdk.checks import checked_series, checked_step, checked_time, checked_value, now_us
+from mapi.wire.metrics import BatchAnswer, SeriesColumns
+from mapi.wire.values import value_from_wire, values_to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from mapi.series.names import Labels
+    from mapi.wire.metrics import CurvePoint
+
+__all__ = [
+    "BATCH_POINTS",
+    "PENDING_POINTS_MAX",
+    "Batch",
+    "Column",
+    "PointBuffer",
+    "Points",
+    "added_counts",
+    "column_of",
+]
+
+#: Of one request. Ten times fewer double what a point costs, ten times more gain little.
+BATCH_POINTS: Final = 10_000
+#: Of one request, before compression: half of what the server reads, as this is an estimate.
+_BATCH_BYTES: Final = 4 << 20
+#: A step, a time and a value as JSON.
+_POINT_BYTES: Final = 56
+#: What waits while the server does not answer: 24 MB. What comes then is dropped and counted.
+PENDING_POINTS_MAX: Final = 1_000_000
+_SCALAR: Final = -1
+
+_Series = tuple[str, "Labels"]
+
+
+@dataclass(slots=True)
+class Column:
+    """Points of one series, in three arrays; step -1 is a scalar's."""
+
+    steps: array[int] = field(default_factory=lambda: array("q"))
+    times_us: array[int] = field(default_factory=lambda: array("q"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def add(self, step: int | None, time_us: int, value: float) -> None:
+        """Add a point."""
+        self.steps.append(_SCALAR if step is None else step)
+        self.times_us.append(time_us)
+        self.values.append(value)
+
+    def part(self, start: int, stop: int) -> Column:
+        """Return the points of a range."""
+        return Column(self.steps[start:stop], self.times_us[start:stop], self.values[start:stop])
+
+    def extend(self, other: Column) -> None:
+        """Add the points of another one."""
+        self.steps.extend(other.steps)
+        self.times_us.extend(other.times_us)
+        self.values.extend(other.values)
+
+    def on_the_wire(self, series: _Series) -> SeriesColumns:
+        """Return the columns as they travel."""
+        steps: list[int | None] | None
+        if any(step != _SCALAR for step in self.steps):
+            steps = [None if step == _SCALAR else step for step in self.steps]
+        else:
+            steps = None
+        return SeriesColumns(
+            key=series[0],
+            labels=dict(series[1]),
+            steps=steps,
+            times=self.times_us.tolist(),
+            values=values_to_wire(self.values.tolist()),
+        )
+
+
+@dataclass(slots=True)
+class Batch:
+    """Points of one request."""
+
+    columns: dict[_Series, Column]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.columns.values()))
+
+    def body(self) -> bytes:
+        """Return the body of the request."""
+        series = [column.on_the_wire(of) for of, column in self.columns.items()]
+        return encoded({"series": [_without_defaults(one) for one in series]})
+
+
+def _without_defaults(one: SeriesColumns) -> dict[str, Any]:
+    named: dict[str, Any] = {"key": one.key, "times": one.times, "values": one.values}
+    if one.labels:
+        named["labels"] = one.labels
+    if one.steps is not None:
+        named["steps"] = one.steps
+    return named
+
+
+def column_of(
+    values: Sequence[Any],
+    *,
+    steps: Sequence[Any] | None,
+    times: Sequence[Any] | None,
+) -> Column:
+    """Return checked points of one series.
+
+    Raises:
+        InvalidError: the columns are of different lengths, or an item breaks its rule.
+    """
+    for name, column in (("steps", steps), ("times", times)):
+        if column is not None and len(column) != len(values):
+            raise InvalidError(
+                Fault(
+                    f"/{name}",
+                    f"{len(column)} {name} stand against {len(values)} values: one for each",
+                )
+            )
+    now = now_us()
+    found = Column()
+    for at, value in enumerate(values):
+        found.add(
+            None if steps is None else checked_step(steps[at], at=f"/steps/{at}"),
+            now if times is None else checked_time(times[at], at=f"/times/{at}", now=now),
+            checked_value(value, at=f"/values/{at}"),
+        )
+    return found
+
+
+class PointBuffer:
+    """Points that wait to be sent, of any number of series; threads may share it."""
+
+    def __init__(self) -> None:
+        self._columns: dict[_Series, Column] = {}
+        self._checked: dict[Any, _Series] = {}
+        self._lock = threading.Lock()
+        self._count = 0
+        self.dropped = 0
+        """Points that came while `PENDING_POINTS_MAX` waited."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(
+        self,
+        metrics: Mapping[str, Any],
+        *,
+        step: object = None,
+        labels: Mapping[str, str] | None = None,
+        time: object = None,
+    ) -> None:
+        """Check and keep one value of each of several metrics: all of them, or none.
+
+        Raises:
+            InvalidError: a key, a label, a value, the step or the time breaks its rule.
+        """
+        step_found, time_us = checked_step(step), checked_time(time)
+        found = [
+            (self._series(key, labels), checked_value(value, at=f"/{key}"))
+            for key, value in metrics.items()
+        ]
+        with self._lock:
+            if self._count + len(found) > PENDING_POINTS_MAX:
+                self.dropped += len(found)
+                return
+            for series, value in found:
+                column = self._columns.get(series)
+                if column is None:
+                    column = self._columns[series] = Column()
+                column.add(step_found, time_us, value)
+            self._count += len(found)
+
+    def _series(self, key: str, labels: Mapping[str, str] | None) -> _Series:
+        # The rules take microseconds; a run has few series and very many points.
+        try:
+            name = (key, tuple(labels.items()) if labels else ())
+            found = self._checked.get(name)
+        except (TypeError, AttributeError):
+            return checked_series(key, labels)
+        if found is None:
+            found = checked_series(key, labels)
+            if len(self._checked) < _CHECKED_MAX:
+                self._checked[name] = found
+        return found
+
+    def add_column(self, series: _Series, column: Column) -> None:
+        """Keep checked points of one series."""
+        with self._lock:
+            self._columns.setdefault(series, Column()).extend(column)
+            self._count += len(column)
+
+    def take(self) -> Batch | None:
+        """Take what fits one request, in the order of the series; ``None`` if nothing waits."""
+        with self._lock:
+            taken: dict[_Series, Column] = {}
+            points, size = 0, 0
+            for series in list(self._columns):
+                column = self._columns[series]
+                size += len(series[0]) + 40 + sum(len(a) + len(b) * 2 for a, b in series[1])
+                room = min(BATCH_POINTS - points, (_BATCH_BYTES - size) // _POINT_BYTES)
+                if room <= 0:
+                    break
+                if len(column) <= room:
+                    taken[series] = self._columns.pop(series)
+                else:
+                    taken[series] = column.part(0, room)
+                    self._columns[series] = column.part(room, len(column))
+                points += len(taken[series])
+                size += len(taken[series]) * _POINT_BYTES
+            self._count -= points
+            return Batch(taken) if taken else None
+
+    def give_back(self, batch: Batch) -> None:
+        """Keep a batch that was not sent, before what came since: the first value of a step stays."""
+        with self._lock:
+            for series, column in batch.columns.items():
+                later = self._columns.get(series)
+                if later is not None:
+                    column.extend(later)
+                self._columns[series] = column
+            self._count += len(batch)
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all that waits."""
+        while (batch := self.take()) is not None:
+            yield batch
+
+
+#: Series whose names are not checked again; as many as a run has by default.
+_CHECKED_MAX: Final = 1_000
+
+
+def added_counts(one: BatchAnswer, other: BatchAnswer) -> BatchAnswer:
+    """Return what became of two batches together."""
+    return BatchAnswer(
+        accepted=one.accepted + other.accepted,
+        duplicates=one.duplicates + other.duplicates,
+        conflicts=one.conflicts + other.conflicts,
+        rejected=one.rejected + other.rejected,
+        errors=[*one.errors, *other.errors],
+        warnings=list(dict.fromkeys([*one.warnings, *other.warnings])),
+        accepted_seq=other.accepted_seq if one.accepted_seq is None else one.accepted_seq,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """One curve as columns of one length, by step."""
+
+    key: str
+    labels: dict[str, str]
+    steps: list[int | None]
+    """``None`` is a scalar's."""
+    times_us: list[int]
+    """Microseconds since 1970 UTC."""
+    values: list[float]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def of(cls, key: str, labels: dict[str, str], points: Sequence[CurvePoint]) -> Points:
+        """Return the columns of points as they came."""
+        return cls(
+            key,
+            labels,
+            [point.step for point in points],
+            [point.time for point in points],
+            [value_from_wire(point.value) for point in points],
+        )
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with the columns step, time and value."""
+        import pandas as pd  # noqa: PLC0415 - an extra, or heavy
+
+        times = pd.to_datetime(self.times_us, unit="us", utc=True)
+        steps = pd.array(self.steps, dtype="Int64")
+        return pd.DataFrame({"step": steps, "time": times, "value": self.values})
+
+    def to_polars(self) -> Any:
+        """Return a data frame with the columns step, time and value."""
+        import polars as pl  # noqa: PLC0415 - an extra, or heavy
+
+        return pl.DataFrame(
+            {
+                "step": pl.Series(self.steps, dtype=pl.Int64),
+                "time": pl.Series(self.times_us, dtype=pl.Int64).cast(
+                    pl.Datetime("us", time_zone="UTC")
+                ),
+                "value": pl.Series(self.values, dtype=pl.Float64),
+            }
+        )

@@ -1,0 +1,126 @@
+"""Where the server is, and the token for it: arguments, variables, the profile, this machine's own.
+
+For each of address, token and project what is said first counts: the argument, then the variable
+(``MAPI_URL``, ``MAPI_TOKEN``, ``MAPI_PROJECT``), then the file that `mapi login` wrote, then
+``MAPI_HOME/local.json``, which a server of this machine keeps while it runs. A token that a file
+holds is for the address that stands beside it, and is sent to no other.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from mapi.config import client_places
+from mapi.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["Server", "find_server"]
+
+#: Three texts; what is larger is another file.
+_FILE_BYTES_MAX: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server and who asks it."""
+
+    url: str
+    """Without a slash at its end."""
+    token: str
+    project: str | None = None
+    """``None`` leaves it to the token."""
+
+    def __repr__(self) -> str:
+        return f"<Server {self.url} project={self.project!r}>"
+
+
+def find_server(
+    *,
+    url: str | None = None,
+    token: str | None = None,
+    project: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Server:
+    """Return the server that is meant.
+
+    Args:
+        url: its address; wins over everything.
+        token: its token.
+        project: where to work.
+        environment: variables by name; by default those of the process.
+
+    Raises:
+        SettingError: nothing says where the server is, or what says so cannot be read.
+    """
+    places = client_places(environment)
+    given_url, given_token = url or places.url, token or places.token
+    found_project = project or places.project
+    found_url, found_token = given_url, given_token
+    for path in (places.profile, places.local):
+        if found_url is not None and found_token is not None:
+            break
+        kept = _kept(path)
+        if kept is None or (found_url is not None and kept.url != _checked_url(found_url)):
+            continue
+        found_url = kept.url
+        found_token = found_token or kept.token
+        found_project = found_project or kept.project
+    if found_url is None:
+        raise SettingError(
+            "Nothing says where the server is: start one on this machine with `mapi serve`, keep "
+            "the address of one with `mapi login URL`, or set MAPI_URL and MAPI_TOKEN."
+        )
+    found_url = _checked_url(found_url)
+    if found_token is None:
+        raise SettingError(
+            f"There is no token for {found_url}: `mapi login {found_url}` keeps one, MAPI_TOKEN "
+            "gives one."
+        )
+    return Server(found_url, _checked_token(found_token), found_project)
+
+
+def _kept(path: Path) -> Server | None:
+    """Return what a file says, or ``None`` if there is no file."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_FILE_BYTES_MAX)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror or error}.") from None
+    try:
+        found: Any = json.loads(text)
+        url, token, project = found["url"], found["token"], found.get("project")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        found = url = token = project = None
+    if not isinstance(url, str) or not isinstance(token, str):
+        raise SettingError(
+            f"{path} does not hold the address and the token of a server: `mapi login URL` or "
+            "`mapi serve` writes it anew."
+        )
+    return Server(_checked_url(url), token, project if isinstance(project, str) else None)
+
+
+def _checked_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_whole, parts = False, urlsplit("")
+    if not is_whole or parts.query or parts.fragment or parts.username is not None:
+        shown = url.rpartition("@")[2]  # a password may stand before it
+        raise SettingError(f"{shown!r} is no address such as https://mapi.example.")
+    return url.rstrip("/")
+
+
+def _checked_token(token: str) -> str:
+    # It becomes a header: nothing in it may end one. The message does not show it.
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise SettingError("The token has characters that no token has: was it copied whole?")
+    return token

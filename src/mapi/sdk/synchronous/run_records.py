@@ -1,0 +1,303 @@
+# Made of mapi.sdk.asynchronous by `python .ci/tooling/synchronous.py`; not edited by hand.
+# ruff: noqa: C416, UP028, RUF100 - without tasks some things could be said more briefly
+"""Runs as records: make, find, change, delete, compare, export."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from msgspec import UNSET, UnsetType
+
+from mapi.errors import Fault, InvalidError
+from mapi.sdk.calls import Call, encoded, id_of, path_of, query_of
+from mapi.sdk.checks import (
+    checked,
+    checked_params,
+    checked_tags,
+    checked_text,
+    given,
+    time_text,
+)
+from mapi.sdk.filters import joined_texts, texts_of
+from mapi.sdk.synchronous.resource import Resource
+from mapi.sdk.tables import FoundPage, FoundRun, pandas_frame, polars_frame
+from mapi.wire.comparison import Comparison
+from mapi.wire.decoding import BODY_BYTES_MAX
+from mapi.wire.enums import ExportFormat
+from mapi.wire.runs import RunFacts, RunFields, RunPatch, RunSearch, decode_run_create
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mapi.sdk.calls import Named
+    from mapi.sdk.checks import Time
+    from mapi.sdk.filters import Listed, Search
+
+__all__ = ["RunRecords"]
+
+#: Of one request of an iteration; the server allows 500.
+_PAGE_RUNS = 200
+
+
+class RunRecords(Resource):
+    """Runs as records."""
+
+    def _create(  # noqa: PLR0913 - its parts, given by name
+        self,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        experiment: Named | None = None,
+        external_id: str | None = None,
+        parent: Named | None = None,
+        started: Time | None = None,
+    ) -> RunFacts:
+        checked_text(name=name, note=note)
+        body = encoded(
+            given(
+                project=self._project,
+                name=name,
+                note=note,
+                params=None if params is None else checked_params(params),
+                tags=None if tags is None else checked_tags(tags),
+                experiment=None if experiment is None else id_of(experiment, what="experiment"),
+                external_id=external_id,
+                parent=None if parent is None else id_of(parent, what="parent"),
+                started=time_text(started, at="/started"),
+            )
+        )
+        decode_run_create(body, bytes_max=BODY_BYTES_MAX)
+        return self._post("runs", answer=RunFacts, body=body, makes=True)
+
+    def get(self, run: Named) -> RunFacts:
+        """Return what is known of a run.
+
+        Raises:
+            NotFoundError: there is no such run for you.
+        """
+        return self._get("runs", id_of(run), answer=RunFacts)
+
+    def page(  # noqa: PLR0913 - its parts, given by name
+        self,
+        *,
+        filter: Search = None,  # noqa: A002 - the word of the interface
+        sort: Listed = None,
+        columns: Listed = None,
+        view: Named | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        total: bool = False,
+        trashed: bool = False,
+    ) -> FoundPage:
+        """Return one page of a search; `list` goes through all of them.
+
+        Args:
+            filter: a text of the search language, several that all hold, or what
+                `mapi.filters` makes.
+            sort: a field, with ``-`` before it for the largest first; up to 3.
+            columns: fields whose values come with each run; up to 50.
+            view: a saved view, whose filter holds too.
+            limit: 1 to 500.
+            cursor: ``next_cursor`` of the page before.
+            total: count all that match.
+            trashed: the runs in the trash, in place of the others.
+
+        Raises:
+            SchemaInvalidError: the search is wrong; the faults point at the place in the text.
+        """
+        sent = given(
+            project=self._project,
+            filter=texts_of(filter),
+            sort=joined_texts(sort),
+            columns=joined_texts(columns),
+            view=None if view is None else id_of(view, what="view"),
+            limit=limit,
+            cursor=cursor,
+        )
+        if trashed:
+            query = query_of(**sent, total=total, trashed=True)
+            return self._get("runs", answer=FoundPage, query=query)
+        # By body: a filter with a few lists is longer than what proxies take as an address.
+        body = checked(sent | {"total": total}, RunSearch)
+        return self._post("runs", "search", answer=FoundPage, body=body)
+
+    def list(
+        self,
+        *,
+        filter: Search = None,  # noqa: A002 - the word of the interface
+        sort: Listed = None,
+        columns: Listed = None,
+        view: Named | None = None,
+        limit: int | None = None,
+        trashed: bool = False,
+    ) -> Iterator[FoundRun]:
+        """Yield the runs that a search finds, page after page; `page` explains the parts.
+
+        Args:
+            filter: which runs; without it all.
+            sort: in which order; by default the newest first.
+            columns: what comes with each: ``run.named["params.lr"]``.
+            view: a saved view, whose filter holds too.
+            limit: at most so many.
+            trashed: the runs in the trash, in place of the others.
+        """
+        cursor: str | None = None
+        left = limit
+        while left is None or left > 0:
+            page = self.page(
+                filter=filter,
+                sort=sort,
+                columns=columns,
+                view=view,
+                limit=_PAGE_RUNS if left is None else min(_PAGE_RUNS, left),
+                cursor=cursor,
+                trashed=trashed,
+            )
+            for run in page.runs:
+                yield run
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if left is not None:
+                left -= len(page.runs)
+
+    def to_pandas(self, **search: Any) -> Any:
+        """Return the runs that `list` would yield as a pandas data frame."""
+        return pandas_frame([run for run in self.list(**search)])
+
+    def to_polars(self, **search: Any) -> Any:
+        """Return the runs that `list` would yield as a polars data frame."""
+        return polars_frame([run for run in self.list(**search)])
+
+    def fields(self, prefix: str = "", *, limit: int = 100) -> RunFields:
+        """Return the keys, labels, params and tags of the project that begin with a prefix."""
+        query = query_of(project=self._project, prefix=prefix, limit=limit)
+        return self._get("runs", "fields", answer=RunFields, query=query)
+
+    def update(  # noqa: PLR0913 - its parts, given by name
+        self,
+        run: Named,
+        *,
+        name: str | UnsetType | None = UNSET,
+        note: str | UnsetType | None = UNSET,
+        experiment: Named | UnsetType | None = UNSET,
+        status: str | UnsetType = UNSET,
+        reason: str | UnsetType | None = UNSET,
+        finished: Time | UnsetType = UNSET,
+        if_match: str | None = None,
+    ) -> RunFacts:
+        """Change a run: what is not named stays, `None` empties.
+
+        Args:
+            run: which.
+            name: what people call it.
+            note: Markdown.
+            experiment: where it belongs.
+            status: how it ended, or ``running``; of runs that are logged from outside.
+            reason: why it ended.
+            finished: when it ended, where that is past.
+            if_match: the ``etag`` that was read; if the run has another one by now, nothing changes.
+
+        Raises:
+            PreconditionFailedError: the run is not the version that was read.
+        """
+        checked_text(name=None if name is UNSET else name, note=None if note is UNSET else note)
+        patch = {
+            "name": name,
+            "note": note,
+            "experiment": _id_or(experiment, "experiment"),
+            "status": status,
+            "reason": reason,
+            "finished": UNSET if finished is UNSET else time_text(finished, at="/finished"),
+        }
+        body = checked(_said(patch), RunPatch)
+        return self._patch("runs", id_of(run), answer=RunFacts, body=body, if_match=if_match)
+
+    def delete(self, run: Named, *, if_match: str | None = None) -> None:
+        """Put a run into the trash; `restore` brings it back for a while."""
+        self._delete("runs", id_of(run), if_match=if_match)
+
+    def restore(self, run: Named) -> RunFacts:
+        """Take a run out of the trash."""
+        return self._post("runs", id_of(run), "restore", answer=RunFacts)
+
+    def compare(
+        self, *runs: Named, keys: Sequence[str] | None = None, buckets: int = 200
+    ) -> Comparison:
+        """Return 2 to 10 runs side by side: summaries, params, tags, curves, media.
+
+        Args:
+            runs: which.
+            keys: the metrics to compare; by default all.
+            buckets: into how many the curves are divided.
+        """
+        query = query_of(
+            ids=",".join(map(id_of, runs)),
+            keys=None if keys is None else ",".join(keys),
+            buckets=buckets,
+        )
+        return self._get("run-compare", answer=Comparison, query=query)
+
+    def export(
+        self,
+        target: str | os.PathLike[str] | BinaryIO,
+        *,
+        run: Named | None = None,
+        filter: Search = None,  # noqa: A002 - the word of the interface
+        format: str = "jsonl",  # noqa: A002 - the word of the interface
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> int:
+        """Write a run, or all runs that a filter matches, into a file as they were logged.
+
+        Args:
+            target: a path, where the file appears when it is whole, or an open file.
+            run: one run.
+            filter: in its place, a search.
+            format: ``jsonl`` holds everything; ``csv`` and ``parquet`` hold the points.
+            progress: takes the bytes that came, and how many there are, if that is known.
+
+        Returns:
+            How many bytes were written.
+        """
+        if format not in {one.value for one in ExportFormat}:
+            words = tuple(one.value for one in ExportFormat)
+            raise InvalidError(
+                Fault(
+                    "/format",
+                    f"{format!r} is not in the list: {', '.join(words)}",
+                    "",
+                    None,
+                    None,
+                    words,
+                )
+            )
+        if run is not None:
+            path = path_of("v1", "runs", id_of(run), "export", query=query_of(format=format))
+        else:
+            query = query_of(format=format, filter=texts_of(filter), project=self._project)
+            path = path_of("v1", "export", "runs", query=query)
+        call = Call("GET", path, bytes)
+        if not isinstance(target, str | os.PathLike):
+            return self._transport.download(call, target.write, progress=progress)
+        whole = Path(target)
+        partial = whole.with_name(f"{whole.name}.part")
+        with ExitStack() as undo:
+            file = undo.enter_context(partial.open("wb"))
+            undo.callback(partial.unlink, missing_ok=True)
+            size = self._transport.download(call, file.write, progress=progress)
+            file.close()
+            partial.replace(whole)
+        return size
+
+
+def _said(patch: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in patch.items() if value is not UNSET}
+
+
+def _id_or(found: Any, what: str) -> Any:
+    return found if found is UNSET or found is None else id_of(found, what=what)

@@ -1,0 +1,68 @@
+# Made of mapi.sdk.asynchronous by `python .ci/tooling/synchronous.py`; not edited by hand.
+# ruff: noqa: C416, UP028, RUF100 - without tasks some things could be said more briefly
+"""Everything about runs: ``api.runs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mapi.sdk.synchronous.run import Run
+from mapi.sdk.synchronous.run_log import RunLog
+from mapi.sdk.synchronous.run_readings import RunReadings
+from mapi.sdk.synchronous.run_records import RunRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mapi.sdk.calls import Named
+    from mapi.sdk.checks import Time
+
+__all__ = ["Runs"]
+
+
+class Runs(RunRecords, RunLog, RunReadings):
+    """Runs: make, find, write, read, compare."""
+
+    def create(  # noqa: PLR0913 - its parts, given by name
+        self,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        experiment: Named | None = None,
+        external_id: str | None = None,
+        parent: Named | None = None,
+        started: Time | None = None,
+    ) -> Run:
+        """Make a run, once, however often the request has to be sent.
+
+        Args:
+            name: what people call it; at most 200 characters.
+            note: Markdown; at most 20 000 characters.
+            params: what it was run with; each is written once.
+            tags: texts by key.
+            experiment: the id or the exact name of the experiment that it belongs to.
+            external_id: what you call it: unique in the project, and the same again gives the run
+                that has it.
+            parent: the run above it.
+            started: when it began, where that is past.
+
+        Returns:
+            The run, to be used with ``with``.
+
+        Raises:
+            InvalidError: a part breaks its rule.
+            StateConflictError: the experiment is archived.
+        """
+        facts = self._create(
+            name=name,
+            note=note,
+            params=params,
+            tags=tags,
+            experiment=experiment,
+            external_id=external_id,
+            parent=parent,
+            started=started,
+        )
+        return Run(self, facts)

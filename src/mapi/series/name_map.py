@@ -1,0 +1,175 @@
+r"""Names of other tools as series, and back: one reversible map, for everyone who has to translate.
+
+Others allow any text as the name of a metric, a series has a key and labels. In this order:
+
+1. A valid key stays: ``loss``.
+2. A meter's reading of a span (``time_ms/fwd/attn``, ``gpu_percent/fwd``) is the meter's key with
+   the span's path as label: ``time_ms{span="fwd/attn"}``.
+3. A series as it is spelled here stays itself: ``loss{split=val}``; not if a label is reserved,
+   or if it is spelled another way than `series_text` does, which could not be told on the way back.
+4. A path whose last part is a key keeps the rest as label: ``x/y/loss`` is ``loss{scope="x/y"}``.
+5. Anything else gets the nearest key and keeps the whole name as label, percent-encoded:
+   ``f1-score`` is ``f1_score{raw="f1-score"}``.
+
+A value of a label has at most 200 characters. Where ``span``, ``scope`` or ``raw`` would need more,
+``raw`` is the first 120 characters of the encoded name, ``~`` and the SHA-256 of the name; whoever
+calls keeps the full name, since only the beginning comes back from this one.
+
+The labels ``stream`` and ``rank`` say who wrote; they are no part of a name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+from urllib.parse import quote, unquote
+
+from mapi.series.names import (
+    LABEL_VALUE_LENGTH_MAX,
+    RESERVED_LABELS,
+    Labels,
+    canonical_labels,
+    check_key,
+    check_labels,
+    nearest_key,
+    series_text,
+)
+
+__all__ = [
+    "SPAN_METERS",
+    "has_shortened_name",
+    "name_from_series",
+    "series_from_name",
+    "with_writer",
+]
+
+#: What the tracker and its plug-ins measure of each span, before the span's path.
+SPAN_METERS: Final = frozenset(
+    {
+        "time_ms",
+        "count",
+        "cpu_time_ms",
+        "cpu_percent",
+        "gpu_percent",
+        "gpu_mem_used_mb",
+        "gpu_mem_peak_mb",
+        "gpu_mem_delta_mb",
+    }
+)
+#: So many characters of a long name are kept to recognise it by; with ``~`` and the hash: 185.
+_HEAD_LENGTH: Final = 120
+_SHORTENED: Final = re.compile(r"[\s\S]{0,120}~[0-9a-f]{64}")
+#: The empty name has no character to keep, and no other is encoded as a lone percent sign.
+_NO_NAME: Final = "%"
+_SERIES: Final = re.compile(r"([a-z][a-z0-9_]*)\{(.+)\}", re.DOTALL)
+_LABEL: Final = re.compile(
+    r'([a-z][a-z0-9_]*)=(?:([A-Za-z0-9_][A-Za-z0-9_./:@+-]*)|"((?:[^"\\]|\\["\\])*)")'
+)
+#: Left as they are in ``raw``, so that it can be read; ``~`` is not, it marks what was shortened.
+_READABLE: Final = "/ :@+=,;!?()[]{}<>|&#$*'^"
+
+
+def series_from_name(name: str) -> tuple[str, Labels]:
+    """Return the key and the labels that stand for a name.
+
+    Args:
+        name: any text; half a surrogate pair is written as ``?`` is by UTF-8's replacement, so two
+            names that differ in nothing else are one.
+    """
+    if check_key(name) is None:
+        return name, ()
+    return _from_meter(name) or _from_spelling(name) or _from_path(name) or _from_anything(name)
+
+
+def name_from_series(key: str, labels: Labels) -> str:
+    """Return the name that a series stands for; the other way of `series_from_name`.
+
+    Of a long name (`has_shortened_name`) only the beginning and the hash are known here.
+    """
+    given = {name: value for name, value in labels if name not in {"stream", "rank"}}
+    if len(given) == 1:
+        ((name, value),) = given.items()
+        if name == "span" and key in SPAN_METERS:
+            return f"{key}/{value}"
+        if name == "scope":
+            return f"{value}/{key}"
+        if name == "raw":
+            return _from_raw(value)
+    return series_text(key, canonical_labels(given))
+
+
+def _from_raw(value: str) -> str:
+    if _SHORTENED.fullmatch(value):
+        return value
+    return "" if value == _NO_NAME else unquote(value)
+
+
+def has_shortened_name(labels: Labels) -> bool:
+    """Return whether the series stands for a name that is too long to be kept in it."""
+    return any(name == "raw" and _SHORTENED.fullmatch(value) for name, value in labels)
+
+
+def with_writer(labels: Labels, *, stream: str, rank: int) -> Labels:
+    """Return labels that say who wrote; the default stream and rank 0 go without saying."""
+    who = {name: value for name, value in labels if name not in {"stream", "rank"}}
+    if stream:
+        who["stream"] = stream
+    if rank:
+        who["rank"] = str(rank)
+    return canonical_labels(who)
+
+
+def _from_meter(name: str) -> tuple[str, Labels] | None:
+    meter, slash, path = name.partition("/")
+    if not slash or meter not in SPAN_METERS:
+        return None
+    return _labelled(meter, "span", path)
+
+
+def _from_spelling(name: str) -> tuple[str, Labels] | None:
+    match = _SERIES.fullmatch(name)
+    if match is None:
+        return None
+    key, inner = match.groups()
+    labels: dict[str, str] = {}
+    at = 0
+    while at < len(inner):
+        if at:
+            if inner[at] != ",":
+                return None
+            at += 1
+        label = _LABEL.match(inner, at)
+        if label is None or label[1] in labels or label[1] in RESERVED_LABELS:
+            return None
+        quoted = label[3]
+        labels[label[1]] = label[2] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        at = label.end()
+    found = canonical_labels(labels)
+    if check_key(key) is not None or check_labels(labels) is not None:
+        return None
+    return (key, found) if series_text(key, found) == name else None
+
+
+def _from_path(name: str) -> tuple[str, Labels] | None:
+    scope, slash, key = name.rpartition("/")
+    if not slash or check_key(key) is not None:
+        return None
+    return _labelled(key, "scope", scope)
+
+
+def _labelled(key: str, label: str, value: str) -> tuple[str, Labels] | None:
+    """Return the series, or ``None`` where the value is none that a label may have."""
+    if check_labels({label: value}) is not None:
+        return None
+    return key, ((label, value),)
+
+
+def _from_anything(name: str) -> tuple[str, Labels]:
+    encoded = quote(name, safe=_READABLE, errors="replace").replace("~", "%7E")
+    if len(encoded) > LABEL_VALUE_LENGTH_MAX:
+        digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()
+        # An escape is cut off whole or stays whole.
+        head = re.sub(r"%[0-9A-F]?\Z", "", encoded[:_HEAD_LENGTH])
+        encoded = f"{head}~{digest}"
+    return nearest_key(name), (("raw", encoded or _NO_NAME),)

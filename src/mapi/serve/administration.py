@@ -1,0 +1,283 @@
+"""What an operator does from a shell on the server's machine, past the rights of any tenant.
+
+The same rooms do it that serve the API, and the audit names the operator.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from mapi.access.audit import OPERATOR, record
+from mapi.access.identity import find_tenant
+from mapi.access.limits import changed_limits, merged_limits, read_limits
+from mapi.access.projects import create_project, find_project
+from mapi.access.rights import Principal
+from mapi.access.tokens import insert_token, new_token
+from mapi.database.door import Database, Reach
+from mapi.database.migrate import ensure_tenant
+from mapi.database.queries import query
+from mapi.errors import Fault, InvalidError, SettingError, StateError
+from mapi.objects.opening import open_store
+from mapi.serve.housekeeping import tidy
+from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
+from mapi.tracking.retention import Freed, delete_project, foresee
+from mapi.wire.enums import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from datetime import datetime
+
+    from mapi.config import Settings
+    from mapi.database.door import Connection
+    from mapi.objects.store import ObjectStore
+    from mapi.tracking.retention import Retention
+    from mapi.wire.enums import Budget
+
+__all__ = ["Administration", "TenantDesk", "administration"]
+
+
+class TenantDesk:
+    """One tenant, and a transaction to work in."""
+
+    def __init__(self, tenant_id: int, connection: Connection) -> None:
+        self.connection = connection
+        self.principal = Principal(tenant_id, OPERATOR, "", frozenset({Scope.ADMIN}))
+
+    async def project(self, name: str | None) -> int | None:
+        """Return the number of a project; ``None`` is all of the tenant.
+
+        Raises:
+            InvalidError: there is none of this name.
+        """
+        if name is None:
+            return None
+        return await find_project(self.connection, name, pointer="--project")
+
+    async def make_token(
+        self,
+        name: str,
+        *,
+        scopes: list[Scope],
+        user: str | None,
+        project: str | None,
+        expires: datetime | None,
+    ) -> str:
+        """Make a token and return its text, the only time that it is seen.
+
+        Raises:
+            InvalidError: there is no such user or project.
+        """
+        user_id = None
+        if user is not None:
+            cursor = await self.connection.execute(query("access.find_user"), {"name": user})
+            row = await cursor.fetchone()
+            if row is None:
+                raise InvalidError(
+                    Fault(
+                        "--user", f"there is no user {user!r}; `mapi admin member set` makes one"
+                    )
+                )
+            user_id = int(row[0])
+        token = new_token()
+        await insert_token(
+            self.connection,
+            token,
+            name=name,
+            scopes=scopes,
+            user_id=user_id,
+            project_id=await self.project(project),
+            expires=expires,
+        )
+        await record(
+            self.connection,
+            OPERATOR,
+            "token.create",
+            token.id,
+            name=name,
+            scopes=[scope.value for scope in scopes],
+            user=user,
+            project=project,
+        )
+        return token.text
+
+    async def limits(self, project: str | None) -> dict[str, Any]:
+        """Return what a run of the project may keep."""
+        return merged_limits(*await read_limits(self.connection, await self.project(project)))
+
+
+class Administration:
+    """The platform as its operator reaches it.
+
+    Args:
+        database: the door, as the server opens it.
+        admin_url: connects as a role that may create; ``None`` where nobody named one.
+        objects: the store.
+    """
+
+    def __init__(self, database: Database, admin_url: str | None, objects: ObjectStore) -> None:
+        self.database = database
+        self.objects = objects
+        self._admin_url = admin_url
+
+    @asynccontextmanager
+    async def tenant(self, name: str) -> AsyncIterator[TenantDesk]:
+        """Begin a transaction for a tenant.
+
+        Raises:
+            SettingError: there is none of this name.
+        """
+        tenant_id = await find_tenant(self.database, name)
+        async with self.database.transaction(Reach(tenant_id)) as connection:
+            yield TenantDesk(tenant_id, connection)
+
+    async def tenants(self) -> list[tuple[int, str]]:
+        """Return numbers and names of all tenants."""
+        async with self.database.outside() as connection:
+            cursor = await connection.execute(query("access.list_tenants"))
+            return [(int(number), str(name)) for number, name in await cursor.fetchall()]
+
+    async def make_tenant(self, name: str) -> int:
+        """Make a tenant with the project ``default``.
+
+        Raises:
+            SettingError: there is one of this name, or nobody named a role that may.
+        """
+        if name in {found for _, found in await self.tenants()}:
+            raise SettingError(f"There is a tenant {name!r} already.")
+        tenant_id = ensure_tenant(self._needed_admin_url(), name)
+        async with self.tenant(name) as desk:
+            await create_project(desk.connection, desk.principal, LOCAL_PROJECT)
+            await record(desk.connection, OPERATOR, "tenant.create", name)
+        return tenant_id
+
+    async def delete_tenant(self, name: str) -> Freed:
+        """Delete a tenant for good, with all that it has.
+
+        Raises:
+            SettingError: there is none of this name, or nobody named a role that may.
+        """
+        admin_url = self._needed_admin_url()
+        total = Freed()
+        async with self.tenant(name) as desk:
+            tenant_id, principal = desk.principal.tenant_id, desk.principal
+            cursor = await desk.connection.execute(query("access.list_project_ids"))
+            projects = [number for (number,) in await cursor.fetchall()]
+        for number in projects:
+            total += await delete_project(
+                self.database,
+                self.objects,
+                Reach(tenant_id),
+                project_id=number,
+                principal=principal,
+            )
+        # The server's own role cannot.
+        with psycopg.connect(admin_url) as connection:
+            connection.execute("set local role mapi_owner")
+            connection.execute("select set_config('mapi.tenant', %s, true)", [str(tenant_id)])
+            connection.execute("delete from mapi.tenants where id = %s", [tenant_id])
+        for folder in (f"media/{tenant_id}", f"uploads/{tenant_id}"):
+            async for head in self.objects.heads(folder):
+                await self.objects.delete(head.key)
+        return total
+
+    async def delete_project(self, tenant: str, project: str) -> Freed:
+        """Delete a project for good, with all that it has.
+
+        Raises:
+            SettingError: there is no such tenant.
+            InvalidError: it has no such project.
+        """
+        async with self.tenant(tenant) as desk:
+            project_id = await desk.project(project)
+            assert project_id is not None
+            await record(desk.connection, OPERATOR, "project.delete", project)
+        return await delete_project(
+            self.database,
+            self.objects,
+            Reach(desk.principal.tenant_id),
+            project_id=project_id,
+            principal=desk.principal,
+        )
+
+    async def retain(self, retention: Retention, *, is_trial: bool) -> Freed:
+        """Delete what is over in every tenant, or with a trial tell what it would be."""
+        if not is_trial:
+            freed = await tidy(self.database, self.objects, retention)
+            if freed is None:
+                raise StateError("The server is deleting what is over just now; look again later.")
+            return freed
+        total = Freed()
+        for tenant_id, _ in await self.tenants():
+            async with self.database.transaction(Reach(tenant_id)) as connection:
+                total += await foresee(connection, retention)
+        return total
+
+    async def set_limits(
+        self, tenant: str, project: str | None, changes: Mapping[Budget, int | str | None]
+    ) -> dict[str, Any]:
+        """Change the limits of a tenant or of one project, and return what holds now.
+
+        Raises:
+            SettingError: there is no such tenant, or nobody named a role that may.
+            InvalidError: there is no such project.
+        """
+        async with self.tenant(tenant) as desk:
+            project_id = await desk.project(project)
+            of_tenant, of_project = await read_limits(desk.connection, project_id)
+            changed = changed_limits(of_tenant if project_id is None else of_project, changes)
+            merged = (
+                merged_limits(changed) if project_id is None else merged_limits(of_tenant, changed)
+            )
+            if project_id is not None:
+                await desk.connection.execute(
+                    query("access.set_project_limits"),
+                    {"project": project_id, "limits": Jsonb(changed)},
+                )
+            else:
+                self._set_tenant_limits(desk.principal.tenant_id, changed)
+            await record(
+                desk.connection, OPERATOR, "limits.set", project or tenant, limits=changed
+            )
+        return merged
+
+    def _set_tenant_limits(self, tenant_id: int, limits: dict[str, Any]) -> None:
+        # The server's own role cannot: a tenant's limits are not the tenant's to set.
+        with psycopg.connect(self._needed_admin_url()) as connection:
+            connection.execute("set local role mapi_owner")
+            connection.execute("select set_config('mapi.tenant', %s, true)", [str(tenant_id)])
+            connection.execute(
+                "update mapi.tenants set limits = %s where id = %s", [Jsonb(limits), tenant_id]
+            )
+
+    def _needed_admin_url(self) -> str:
+        if self._admin_url is None:
+            raise SettingError(
+                "This needs MAPI_DATABASE_ADMIN_URL, the database as a role that may create."
+            )
+        return self._admin_url
+
+
+@asynccontextmanager
+async def administration(settings: Settings) -> AsyncIterator[Administration]:
+    """Reach the platform of the settings, whether its server runs or not.
+
+    Raises:
+        DatabaseError: the database cannot be started or reached.
+        SettingError: settings do not fit each other.
+    """
+    with ExitStack() as undo:
+        foundation = reach_foundation(settings, undo)
+        database = Database(foundation.database_url, connections=2)
+        await database.open()
+        try:
+            objects, _ = open_store(
+                settings.bundles_url, home=settings.home, upload_url="", secret=os.urandom(32)
+            )
+            yield Administration(database, foundation.admin_url, objects)
+        finally:
+            await database.close()

@@ -1,0 +1,227 @@
+"""Starts everything that the settings ask for, and stops it in reverse."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from mapi.access.tokens import new_token
+from mapi.database.embedded.binaries import find_binaries, find_identity
+from mapi.database.embedded.home import Home
+from mapi.database.embedded.server import EmbeddedServer
+from mapi.database.migrate import ensure_tenant, migrate
+from mapi.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from mapi.config import Settings
+
+__all__ = [
+    "LOCAL_PROJECT",
+    "LOCAL_TENANT",
+    "LOGIN",
+    "Foundation",
+    "database_password",
+    "embedded_server",
+    "lay_foundation",
+    "login_of",
+    "migrate_all",
+    "reach_foundation",
+    "start_embedded",
+]
+
+LOGIN = "mapi"
+LOCAL_TENANT = "local"
+LOCAL_PROJECT = "default"
+#: One's own machine has no need of the limits that protect a shared one (they can be set).
+_LOCAL_LIMITS = json.dumps(
+    dict.fromkeys(("points", "points_per_series", "series", "log_lines", "log_bytes"), "unlimited")
+)
+
+
+class Foundation:
+    """What the application stands on.
+
+    Attributes:
+        database_url: connects as the role without power.
+        admin_url: connects as a role that may create; ``None`` where nobody named one.
+        token: an admin's of the local tenant; ``None`` where others manage tenants.
+        server: the database, where it is ours.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        admin_url: str | None,
+        token: str | None = None,
+        server: EmbeddedServer | None = None,
+    ) -> None:
+        self.database_url = database_url
+        self.admin_url = admin_url
+        self.token = token
+        self.server = server
+
+
+def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
+    """Start the database if it is ours, and bring it to this version.
+
+    Call it from the main thread: the embedded server ends with the thread that started it.
+
+    Args:
+        settings: what the operator decides.
+        undo: gets what is to be undone when the platform stops.
+
+    Raises:
+        DatabaseError: the database cannot be started, reached or migrated.
+        SettingError: settings do not fit each other.
+    """
+    if settings.database_url is not None:
+        return _external(settings)
+    server = start_embedded(settings, undo)
+    password = database_password(settings)
+    migrate(server.superuser_url(), login=LOGIN, password=password)
+    url = server.url(LOGIN, password, "postgres")
+    token = _local_token(settings.home, server.superuser_url())
+    return Foundation(url, admin_url=server.superuser_url(), token=token, server=server)
+
+
+def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
+    """Return the database of a server that runs, or start it: for commands beside the server.
+
+    Args:
+        settings: what the operator decides.
+        undo: gets what is to be undone.
+
+    Raises:
+        DatabaseError: the database cannot be started, reached or migrated.
+    """
+    if settings.database_url is not None:
+        return Foundation(settings.database_url, admin_url=settings.database_admin_url)
+    server = embedded_server(settings)
+    if not server.attach():
+        return lay_foundation(settings, undo)
+    url = server.url(LOGIN, database_password(settings), "postgres")
+    return Foundation(url, admin_url=server.superuser_url())
+
+
+def migrate_all(settings: Settings) -> list[str]:
+    """Bring the database to this version, and return the names of what was applied.
+
+    Raises:
+        DatabaseError: the database cannot be started, reached or migrated.
+        SettingError: nobody named a role that may create.
+    """
+    with ExitStack() as undo:
+        if settings.database_url is None:
+            server = embedded_server(settings)
+            if not server.attach():
+                server = start_embedded(settings, undo)
+            return migrate(
+                server.superuser_url(), login=LOGIN, password=database_password(settings)
+            )
+        if settings.database_admin_url is None:
+            raise SettingError(
+                "MAPI_DATABASE_ADMIN_URL is not set: name the database as a role that may create "
+                "roles and schemas, such as postgresql://postgres:...@host/mapi."
+            )
+        return _migrate_external(settings)
+
+
+def start_embedded(settings: Settings, undo: ExitStack) -> EmbeddedServer:
+    """Start the database of the home, which nobody else may work in meanwhile.
+
+    Raises:
+        DatabaseError: it cannot be started, or the home is in use.
+    """
+    home = Home(settings.home, allow_network=settings.allow_network_home)
+    home.enter()
+    undo.callback(home.leave)
+    server = embedded_server(settings)
+    undo.callback(server.stop)
+    server.start()
+    return server
+
+
+def embedded_server(settings: Settings) -> EmbeddedServer:
+    """Return the database of the home, as it is: running or not."""
+    return EmbeddedServer(
+        settings.home / "postgres",
+        find_binaries(settings.postgres_bin),
+        find_identity(settings.postgres_uid),
+    )
+
+
+def database_password(settings: Settings) -> str:
+    """Return the password of the role that the server connects with to its own database."""
+    return _kept(settings.home / "database-password", lambda: secrets.token_urlsafe(32))
+
+
+def _external(settings: Settings) -> Foundation:
+    assert settings.database_url is not None
+    if settings.database_admin_url is not None:
+        _migrate_external(settings)
+    return Foundation(settings.database_url, admin_url=settings.database_admin_url)
+
+
+def _migrate_external(settings: Settings) -> list[str]:
+    assert settings.database_url is not None
+    assert settings.database_admin_url is not None
+    login = login_of(settings.database_url)
+    password = psycopg.conninfo.conninfo_to_dict(settings.database_url).get("password")
+    return migrate(
+        settings.database_admin_url,
+        login=login,
+        password=None if password is None else str(password),
+    )
+
+
+def login_of(url: str) -> str:
+    """Return the role that a connection string names.
+
+    Raises:
+        SettingError: it is no connection string, or names none.
+    """
+    try:
+        found = psycopg.conninfo.conninfo_to_dict(url).get("user")
+    except psycopg.Error as error:
+        raise SettingError(f"MAPI_DATABASE_URL is no connection string: {error}") from None
+    if not found:
+        raise SettingError("MAPI_DATABASE_URL names no user; the server connects as one.")
+    return str(found)
+
+
+def _local_token(home: Path, superuser_url: str) -> str:
+    """Return the token of this machine's admin, made with its tenant on the first start."""
+    path = home / "token"
+    if path.exists():
+        return path.read_text(encoding="ascii").strip()
+    tenant_id = ensure_tenant(superuser_url, LOCAL_TENANT, _LOCAL_LIMITS)
+    token = new_token()
+    with psycopg.connect(superuser_url) as connection:
+        connection.execute(
+            "insert into mapi.projects (tenant_id, name) values (%s, %s) on conflict do nothing",
+            [tenant_id, LOCAL_PROJECT],
+        )
+        connection.execute(
+            "insert into mapi.tokens (tenant_id, id, secret_hash, name, scopes)"
+            " values (%s, %s, %s, %s, %s)",
+            [tenant_id, token.id, token.secret_hash, "this machine", ["admin"]],
+        )
+    return _kept(path, lambda: token.text)
+
+
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    """Return the secret that a file keeps, made on the first call."""
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(make())
+    return path.read_text(encoding="ascii").strip()

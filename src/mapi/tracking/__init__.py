@@ -1,0 +1,20 @@
+"""The log of runs: the one path in, and its readers.
+
+`runs` are made and read, `finding` searches them (among the `fields` that they have, or by saved
+`views`), `experiments` gather them, `attempts` begin and end. What writes opens with
+`writing`, which locks the run and closes with its counts; `resolving` finds the numbers of series,
+`ingest` takes points (a `batch` in columns) and `summaries` keeps what is known of each series;
+`notes` are params and tags, `logs` lines, `media` images and tables, `spans` and `documents` what
+their names say, and `texts` makes all of it storable. `corrections` take back what was wrong, with a record; `retention`
+deletes what is over, and `leftovers` the objects that no row has.
+
+A run goes on by `life` (changed, into the trash and back) and `heartbeat` (lost when it is silent);
+`versions` keep two editors from undoing each other.
+`changes` tells every replica that a run has changed, `live` reads what is new in it, and `following`
+hands that to its readers.
+
+`series` lists what a run has, `curves` reads points by step and `axes` by time or another metric;
+`compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines and
+`point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked
+the file and `import_lines` each line.
+"""

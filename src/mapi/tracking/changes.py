@@ -1,0 +1,180 @@
+"""Which runs change, on every replica: who writes says so here, who follows is woken here.
+
+A replica sends at most one NOTIFY per run in `_NOTIFY_SECONDS`, in a transaction of its own, and
+hears those of all replicas, its own included, on one connection past any pooler. A notice only
+wakes: what has changed is read from the log, so one that is lost delays and loses nothing, and after
+a lost connection everybody is woken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import psycopg
+
+from mapi.database.door import Reach
+from mapi.database.queries import query
+from mapi.errors import MapiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mapi.database.door import Database
+
+__all__ = ["Changes"]
+
+_logger: Final = logging.getLogger("mapi.live")
+_CHANNEL: Final = "mapi_changes"
+#: Followers see a change this much later at most, and a run that logs a thousand times a second
+#: wakes them five times.
+_NOTIFY_SECONDS: Final = 0.2
+#: Between two attempts to listen again.
+_RECONNECT_SECONDS: Final = 1.0
+
+#: What is followed: one run, or all of a project.
+_RunPlace = tuple[int, UUID]
+_ProjectPlace = tuple[int, int]
+
+
+class Changes:
+    """The changes of all runs; one a replica.
+
+    Args:
+        database: the door, for notices.
+        listen_url: connects past a transaction pooler; without it nobody is woken.
+    """
+
+    def __init__(self, database: Database, listen_url: str | None) -> None:
+        self._database = database
+        self._listen_url = listen_url
+        self._touched: dict[int, set[UUID]] = defaultdict(set)
+        self._wake_sender = asyncio.Event()
+        self._runs: dict[_RunPlace, set[Callable[[], None]]] = defaultdict(set)
+        self._projects: dict[_ProjectPlace, set[Callable[[UUID | None], None]]] = defaultdict(set)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_closed = False
+        self._closers: set[Callable[[], None]] = set()
+
+    async def open(self) -> None:
+        """Begin to listen and to send."""
+        heard = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._send())]
+        if self._listen_url is not None:
+            self._tasks.append(asyncio.create_task(self._listen(self._listen_url, heard)))
+            # Nobody who is told that we serve should miss a notice.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(heard.wait(), _RECONNECT_SECONDS)
+
+    async def close(self) -> None:
+        """End all streams, then stop."""
+        self.end_streams()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    def end_streams(self) -> None:
+        """Wake every follower to end: the server is about to stop."""
+        self._is_closed = True
+        for end in list(self._closers):
+            end()
+
+    def is_closed(self) -> bool:
+        """Whether streams are to end."""
+        return self._is_closed
+
+    def is_followed(self) -> bool:
+        """Whether there is any stream."""
+        return bool(self._closers)
+
+    def touch(self, tenant_id: int, run_id: UUID) -> None:
+        """Say that a committed write changed a run."""
+        self._touched[tenant_id].add(run_id)
+        self._wake_sender.set()
+
+    @contextlib.contextmanager
+    def following_run(self, tenant_id: int, run_id: UUID, wake: Callable[[], None]) -> Any:
+        """Call ``wake`` whenever the run may have changed, and when streams are to end."""
+        place = (tenant_id, run_id)
+        self._runs[place].add(wake)
+        self._closers.add(wake)
+        try:
+            yield
+        finally:
+            self._closers.discard(wake)
+            self._runs[place].discard(wake)
+            if not self._runs[place]:
+                del self._runs[place]
+
+    @contextlib.contextmanager
+    def following_project(
+        self, tenant_id: int, project_id: int, wake: Callable[[UUID | None], None]
+    ) -> Any:
+        """Call ``wake`` with each run of the project that may have changed; ``None``: any."""
+        place = (tenant_id, project_id)
+        end = _end_of(wake)
+        self._projects[place].add(wake)
+        self._closers.add(end)
+        try:
+            yield
+        finally:
+            self._closers.discard(end)
+            self._projects[place].discard(wake)
+            if not self._projects[place]:
+                del self._projects[place]
+
+    async def _send(self) -> None:
+        while True:
+            await self._wake_sender.wait()
+            self._wake_sender.clear()
+            touched, self._touched = self._touched, defaultdict(set)
+            for tenant_id, runs in touched.items():
+                try:
+                    async with self._database.transaction(Reach(tenant_id)) as connection:
+                        await connection.execute(
+                            query("live.notify"), {"channel": _CHANNEL, "runs": list(runs)}
+                        )
+                except (MapiError, psycopg.Error) as error:
+                    _logger.warning("a notice of changes was not sent: %s", error)
+            await asyncio.sleep(_NOTIFY_SECONDS)
+
+    async def _listen(self, url: str, heard: asyncio.Event) -> None:
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(
+                    url, autocommit=True, application_name="mapi live"
+                ) as connection:
+                    await connection.execute("listen mapi_changes")
+                    heard.set()
+                    self._wake_all()
+                    async for notice in connection.notifies():
+                        self._hear(notice.payload)
+            except psycopg.Error as error:
+                _logger.warning("changes are not heard, trying again: %s", error)
+            await asyncio.sleep(_RECONNECT_SECONDS)
+
+    def _hear(self, payload: str) -> None:
+        told = json.loads(payload)
+        tenant_id, run_id = told["tenant"], UUID(told["run"])
+        for wake in list(self._runs.get((tenant_id, run_id), ())):
+            wake()
+        for wake_project in list(self._projects.get((tenant_id, told["project"]), ())):
+            wake_project(run_id)
+
+    def _wake_all(self) -> None:
+        for followers in list(self._runs.values()):
+            for wake in list(followers):
+                wake()
+        for project_followers in list(self._projects.values()):
+            for wake_project in list(project_followers):
+                wake_project(None)
+
+
+def _end_of(wake: Callable[[UUID | None], None]) -> Callable[[], None]:
+    return lambda: wake(None)

@@ -1,0 +1,235 @@
+"""Corrections: deletes and replaced points, each with an entry in the audit; no edit is silent."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from mapi.access.identifiers import MEDIA, RUN, text_from_uuid, uuid_from_text
+from mapi.database.arrays import FloatArray, IntArray, TimeArray
+from mapi.database.queries import query
+from mapi.errors import Fault, InvalidError, NotFoundError
+from mapi.series.names import check_key, check_labels, labels_hash, series_text
+from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
+from mapi.tracking.ingest import open_batch, write_points
+from mapi.tracking.summaries import rebuild
+from mapi.tracking.writing import Added, Counts, Sender, Writing, close_writing, open_writing
+from mapi.wire.enums import Source
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from mapi.access.rights import Principal
+    from mapi.database.door import Connection
+
+__all__ = ["correct_points", "delete_media", "delete_param", "delete_points"]
+
+_STEP_MAX: Final = 2**63 - 1
+#: An entry of the audit names so many series, and counts the others.
+_SERIES_NAMED_MAX: Final = 20
+
+
+async def delete_points(
+    connection: Connection,
+    run_id: UUID,
+    series: Series,
+    *,
+    sender: Sender,
+    steps: tuple[int | None, int | None] = (None, None),
+    reason: str,
+) -> int:
+    """Delete points of a series, of all its attempts; a series that has none left is gone.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        series: its key and labels.
+        sender: who corrects, with the scope that it needs.
+        steps: the first and the last; ``None`` is open, and -1 is the scalar.
+        reason: why.
+
+    Returns:
+        How many points there were.
+
+    Raises:
+        NotFoundError: there is no such run, or no such series.
+        InvalidError: the key or the labels break their rule.
+    """
+    for at, wrong in (
+        ("/key", check_key(series.key)),
+        ("/labels", check_labels(dict(series.labels), reserved=True)),
+    ):
+        if wrong is not None:
+            raise InvalidError(Fault(at, wrong))
+    writing = await open_writing(connection, run_id, sender)
+    cursor = await connection.execute(
+        query("corrections.find_series"),
+        {"run": run_id, "key": series.key, "hash": labels_hash(series.labels)},
+    )
+    ids = [row[0] for row in await cursor.fetchall()]
+    if not ids:
+        raise NotFoundError("The run has no such series.")
+    first, last = steps
+    cursor = await connection.execute(
+        query("corrections.delete_points"),
+        {
+            "series": ids,
+            "first": SCALAR_STEP if first is None else first,
+            "last": _STEP_MAX if last is None else last,
+        },
+    )
+    points = cursor.rowcount
+    cursor = await connection.execute(query("corrections.delete_series"), {"series": ids})
+    is_gone = len(await cursor.fetchall()) == len(ids)
+    await rebuild(writing, [series])
+    await _audit(
+        writing,
+        "delete points",
+        {
+            "series": series_text(series.key, series.labels),
+            "from_step": first,
+            "to_step": last,
+            "points": points,
+            "reason": reason,
+        },
+    )
+    await close_writing(writing, Added(points=-points, series=-int(is_gone)))
+    return points
+
+
+async def delete_param(
+    connection: Connection, run_id: UUID, key: str, *, sender: Sender, reason: str
+) -> None:
+    """Delete a param, so that it can be written anew.
+
+    Raises:
+        NotFoundError: there is no such run, or no such param.
+    """
+    writing = await open_writing(connection, run_id, sender)
+    cursor = await connection.execute(
+        query("corrections.delete_param"), {"run": run_id, "key": key}
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        raise NotFoundError(f"The run has no param {key[:80]!r}.")
+    await _audit(writing, "delete param", {"key": key, "text": row[0][:250], "reason": reason})
+    await close_writing(writing, Added())
+
+
+async def delete_media(
+    connection: Connection, run_id: UUID, media: str, *, sender: Sender, reason: str
+) -> tuple[str, int]:
+    """Delete a media item.
+
+    Returns:
+        The key of its object, which nothing has any more when the transaction ends, and its bytes.
+
+    Raises:
+        NotFoundError: there is no such run, or no such item.
+    """
+    writing = await open_writing(connection, run_id, sender)
+    cursor = await connection.execute(
+        query("corrections.delete_media"), {"run": run_id, "id": uuid_from_text(MEDIA, media)}
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        raise NotFoundError("The run has no such media item.")
+    key, labels, step, size_bytes, sha256, object_key = row
+    await _audit(
+        writing,
+        "delete media",
+        {"key": key, "labels": labels, "step": step, "sha256": sha256, "reason": reason},
+    )
+    await close_writing(writing, Added(media_items=-1, media_bytes=-size_bytes))
+    return object_key, size_bytes
+
+
+async def correct_points(
+    connection: Connection, run_id: UUID, batch: PointBatch, *, sender: Sender
+) -> Counts:
+    """Write points that were logged again: here the last value of a step stays, not the first.
+
+    What replaces another value is counted in one entry of the audit; what is new is written as
+    ever. Values that a runner signed are not replaced.
+
+    Raises:
+        NotFoundError: there is no such run.
+        ForbiddenError: the sender may not write there.
+        StateError: the run is in the trash.
+    """
+    # The last of a step instead of the first: what is turned round is told apart the same way.
+    counts = await write_points(connection, run_id, batch.where(_last_first(batch)), sender=sender)
+    if not counts.conflicts:
+        return counts
+    opened = await open_batch(connection, run_id, batch.series, sender=sender)
+    replacing = _last_of_steps(batch, list(counts.rejected_by))
+    ids = opened.resolved.ids[replacing.index]
+    cursor = await connection.execute(
+        query("corrections.replace_points"),
+        {
+            "series": IntArray(ids),
+            "steps": IntArray(replacing.steps),
+            "times": TimeArray(replacing.times_us),
+            "values": FloatArray(replacing.values),
+            "source": Source.API.value,
+        },
+    )
+    changed = sorted({row[0] for row in await cursor.fetchall()})
+    replaced = cursor.rowcount
+    if not replaced:
+        return counts
+    at = np.flatnonzero(np.isin(opened.resolved.ids, changed)).tolist()
+    series = [batch.series[one] for one in at]
+    await rebuild(opened.writing, series)
+    await _audit(
+        opened.writing,
+        "correct points",
+        {
+            "series": [series_text(one.key, one.labels) for one in series[:_SERIES_NAMED_MAX]],
+            "series_count": len(series),
+            "points": replaced,
+            "reason": "logged again",
+        },
+    )
+    await close_writing(opened.writing, Added())
+    return Counts(
+        accepted=counts.accepted + replaced,
+        duplicates=counts.duplicates - replaced,
+        rejected=counts.rejected,
+        accepted_seq=counts.accepted_seq,
+        rejected_by=counts.rejected_by,
+        warning=counts.warning,
+    )
+
+
+def _last_first(batch: PointBatch) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the order in which the last of each step comes first; scalars go by time anyway."""
+    order = np.arange(len(batch))
+    is_stepped = batch.steps != SCALAR_STEP
+    order[is_stepped] = order[is_stepped][::-1]
+    return order
+
+
+def _last_of_steps(batch: PointBatch, without: list[int]) -> PointBatch:
+    """Return the last stepped point of each step that a budget had room for."""
+    is_kept = (batch.steps != SCALAR_STEP) & ~np.isin(batch.places, without)
+    kept = batch.where(is_kept)
+    kept = kept.where(np.lexsort((-kept.places, kept.steps, kept.index)))
+    is_last = np.ones(len(kept), dtype=np.bool_)
+    is_last[1:] = (kept.index[1:] != kept.index[:-1]) | (kept.steps[1:] != kept.steps[:-1])
+    return kept.where(is_last)
+
+
+async def _audit(writing: Writing, action: str, fields: dict[str, Any]) -> None:
+    principal: Principal | None = writing.sender.principal
+    await writing.connection.execute(
+        query("writing.insert_audit"),
+        {
+            "principal": "mapi" if principal is None else principal.name,
+            "action": action,
+            "object": text_from_uuid(RUN, writing.run_id),
+            "fields": json.dumps(fields, ensure_ascii=False),
+        },
+    )

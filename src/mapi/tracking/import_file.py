@@ -1,0 +1,264 @@
+"""A file of exported runs, checked whole before anything of it is written.
+
+A fault points at its line: ``/lines/17/values/3`` is of the line that is counted 17 from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
+
+from mapi.access.identifiers import RUN, uuid_from_text
+from mapi.errors import Fault, InvalidError, NotFoundError
+from mapi.series.names import (
+    check_key,
+    check_labels,
+    check_name,
+    check_note,
+    check_param,
+    check_stream,
+    check_tag,
+)
+from mapi.tracking.logs import checked_lines
+from mapi.tracking.spans import SPAN_FIELDS_BYTES_MAX
+from mapi.tracking.texts import json_text
+from mapi.wire.decoding import decode, pointer
+from mapi.wire.enums import RunKind, Source
+from mapi.wire.exchange import (
+    EXPORT_VERSION,
+    LINE_BYTES_MAX,
+    AttemptLine,
+    DocumentLine,
+    EndLine,
+    ExportLine,
+    HeaderLine,
+    LogRecord,
+    MediaLine,
+    ParamLine,
+    PointsLine,
+    RunLine,
+    SpanLine,
+    TagLine,
+)
+from mapi.wire.notes import DOCUMENT_BYTES_MAX, LogLine, SpanRow
+from mapi.wire.times import check_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from uuid import UUID
+
+__all__ = ["FileFacts", "RunLines", "check_file", "log_lines", "read_lines", "span_rows"]
+
+#: Runs of one file; more are imported in several.
+_RUNS_MAX: Final = 10_000
+_DOCUMENTS: Final = ("environment", "config")
+
+#: What may stand below a run.
+RunLines = Any
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """What a file holds."""
+
+    runs: list[UUID] = field(default_factory=list)
+    is_trusted: bool = False
+    """It says what only the platform itself can know: who may not administrate cannot bring it in."""
+
+
+def read_lines(file: BinaryIO) -> Iterator[tuple[int, ExportLine]]:
+    """Yield the lines of a file with their numbers, from its beginning.
+
+    Raises:
+        InvalidError: a line is too long, or none of an export.
+    """
+    file.seek(0)
+    number = 0
+    while line := file.readline(LINE_BYTES_MAX + 1):
+        if len(line) > LINE_BYTES_MAX:
+            _refuse(number, "", f"the line has more than {LINE_BYTES_MAX} bytes")
+        try:
+            kind: Any = ExportLine
+            found: ExportLine = decode(line, kind, bytes_max=LINE_BYTES_MAX)
+        except InvalidError as error:
+            # The file was read well as a body; what is no JSON is a fault of its line.
+            raise InvalidError(
+                [
+                    replace(one, pointer=pointer("lines", number) + one.pointer, code="")
+                    for one in error.faults
+                ]
+            ) from None
+        yield number, found
+        number += 1
+
+
+def check_file(file: BinaryIO, *, now_us: int) -> FileFacts:
+    """Return what a file holds, if all of it keeps the rules.
+
+    Args:
+        file: JSON lines.
+        now_us: the server's time in microseconds since 1970 UTC.
+
+    Raises:
+        InvalidError: it is no export, torn, or breaks a rule; it says in which line.
+    """
+    check = _Check(now_us)
+    number = -1
+    for number, line in read_lines(file):
+        check.take(number, line)
+    if not check.has_ended:
+        _refuse(number + 1, "", "the file ends without its last line: it is torn")
+    return check.facts
+
+
+class _Check:
+    def __init__(self, now_us: int) -> None:
+        self.facts = FileFacts()
+        self.has_ended = False
+        self._now_us = now_us
+        self._known: set[UUID] = set()
+        self._run = ""
+        self._has_points = False
+
+    def take(self, number: int, line: ExportLine) -> None:
+        if self.has_ended:
+            _refuse(number, "", "nothing may follow the line that ends the file")
+        if (number == 0) != isinstance(line, HeaderLine):
+            _refuse(number, "/type", "a file begins with the line of type export, and has one")
+        match line:
+            case HeaderLine():
+                if line.version != EXPORT_VERSION:
+                    _refuse(
+                        number,
+                        "/version",
+                        f"this server reads version {EXPORT_VERSION}, not {line.version}",
+                    )
+            case EndLine():
+                if line.lines != number:
+                    _refuse(number, "/lines", f"{number} lines stand before, not {line.lines}")
+                self.has_ended = True
+            case RunLine():
+                self._take_run(number, line)
+            case _:
+                if line.run != self._run:
+                    _refuse(number, "/run", "a line stands below the run that it belongs to")
+                self._take_content(number, line)
+
+    def _take_run(self, number: int, line: RunLine) -> None:
+        run_id = _run_id(number, "/run", line.run)
+        if run_id in self._known:
+            _refuse(number, "/run", "the run stands in the file twice")
+        if len(self._known) >= _RUNS_MAX:
+            _refuse(number, "/run", f"a file has at most {_RUNS_MAX} runs")
+        if line.parent is not None:
+            _run_id(number, "/parent", line.parent)
+        for at, wrong in (("/name", check_name(line.name)), ("/note", check_note(line.note))):
+            if wrong is not None:
+                _refuse(number, at, wrong)
+        if line.spec is not None or line.kind is not RunKind.EXTERNAL:
+            self.facts.is_trusted = True
+        self._known.add(run_id)
+        self.facts.runs.append(run_id)
+        self._run, self._has_points = line.run, False
+
+    def _take_content(self, number: int, line: RunLines) -> None:
+        if getattr(line, "source", Source.API) is Source.RUNNER:
+            self.facts.is_trusted = True
+        _check(number, "/stream", check_stream(getattr(line, "stream", "")))
+        match line:
+            case AttemptLine():
+                late = "attempts stand before the points that they wrote"
+                _check(number, "/type", late if self._has_points else None)
+            case ParamLine():
+                _check(number, "/text", check_param(line.key, line.text))
+            case TagLine():
+                _check(number, "/text", check_tag(line.key, line.text, platform=True))
+            case DocumentLine():
+                _check(number, "/name", _check_document(line.name))
+                self._take_checked(
+                    number,
+                    lambda: json_text(line.content, "/content", bytes_max=DOCUMENT_BYTES_MAX),
+                )
+            case PointsLine():
+                self._has_points = True
+                self._take_points(number, line)
+            case LogRecord():
+                self._take_checked(
+                    number, lambda: checked_lines(log_lines([line]), now_us=self._now_us)
+                )
+            case SpanLine():
+                text = line.fields or {}
+                self._take_checked(
+                    number, lambda: json_text(text, "/fields", bytes_max=SPAN_FIELDS_BYTES_MAX)
+                )
+            case _:
+                assert isinstance(line, MediaLine)
+
+    def _take_checked(self, number: int, check: Callable[[], object]) -> None:
+        """Let a rule of the log speak, and move its pointer to the line."""
+        try:
+            check()
+        except InvalidError as error:
+            _refuse(
+                number,
+                error.faults[0].pointer.removeprefix("/lines/0"),
+                error.faults[0].message,
+            )
+
+    def _take_points(self, number: int, line: PointsLine) -> None:
+        _check(number, "/key", check_key(line.key))
+        _check(number, "/labels", check_labels(line.labels, reserved=True))
+        rank = line.labels.get("rank", "1")
+        if not (rank.isascii() and rank.isdigit() and len(rank) <= 9 and str(int(rank)) == rank):
+            _refuse(number, "/labels/rank", f"{rank[:80]!r} is no rank")
+        for name in ("steps", "times"):
+            if len(getattr(line, name)) != len(line.values):
+                _refuse(number, f"/{name}", f"there is one of the {name} for each value")
+        for at, time_us in enumerate(line.times):
+            _check(number, f"/times/{at}", check_time_us(time_us, now_us=self._now_us))
+
+
+def log_lines(lines: Sequence[LogRecord]) -> list[LogLine]:
+    """Return log lines as they are written."""
+    return [
+        LogLine(message=one.message, level=one.level, fields=one.fields or {}, time=one.time)
+        for one in lines
+    ]
+
+
+def span_rows(lines: Sequence[SpanLine]) -> list[SpanRow]:
+    """Return spans as they are written."""
+    return [
+        SpanRow(
+            name=one.name,
+            start_ns=one.start_ns,
+            duration_ns=one.duration_ns,
+            depth=one.depth,
+            track=one.track,
+            step=one.step,
+            fields=one.fields,
+        )
+        for one in lines
+    ]
+
+
+def _check_document(name: str) -> str | None:
+    if name in _DOCUMENTS:
+        return None
+    return f"{name[:80]!r} is no document: one of {', '.join(_DOCUMENTS)}"
+
+
+def _run_id(number: int, at: str, text: str) -> UUID:
+    try:
+        return uuid_from_text(RUN, text)
+    except NotFoundError:
+        _refuse(number, at, f"{text[:80]!r} is no id of a run")
+
+
+def _check(number: int, at: str, wrong: str | None) -> None:
+    if wrong is not None:
+        _refuse(number, at, wrong)
+
+
+def _refuse(number: int, at: str, message: str) -> NoReturn:
+    raise InvalidError(Fault(pointer("lines", number) + at, message))

@@ -1,0 +1,237 @@
+"""Runs back from a file of an export, with their ids, times, steps and attempts.
+
+The file was checked whole before. What it says goes the one way into the log, in small transactions;
+the same file again, or the rest of one that broke off, changes nothing that is there. Log lines and
+spans have no step that would tell them apart: their places in the file are the sequence numbers of a
+writer of its own. A run that was here before keeps what it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
+from mapi.database.queries import query
+from mapi.errors import ForbiddenError, StateError
+from mapi.tracking.import_file import check_file, read_lines
+from mapi.tracking.import_lines import LOG_WRITER, SPAN_WRITER, LineWriter
+from mapi.tracking.writing import Sender, advance_writer, open_writing, taken_seq
+from mapi.wire.administration import ImportAnswer
+from mapi.wire.enums import Scope
+from mapi.wire.exchange import (
+    AttemptLine,
+    DocumentLine,
+    PointsLine,
+    RunLine,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from uuid import UUID
+
+    from mapi.access.rights import Principal
+    from mapi.database.door import Connection, Database
+
+__all__ = ["import_file"]
+
+#: Lines of one transaction.
+_LINES: Final = 500
+_WARNINGS_MAX: Final = 20
+
+
+async def import_file(
+    database: Database, principal: Principal, project_id: int, *, file: BinaryIO, now_us: int
+) -> ImportAnswer:
+    """Bring the runs of a file into a project.
+
+    Args:
+        database: the door.
+        principal: who imports; it may write in the project.
+        project_id: where to.
+        file: JSON lines, of any length.
+        now_us: the server's time in microseconds since 1970 UTC.
+
+    Raises:
+        InvalidError: the file breaks a rule; nothing of it was taken.
+        ForbiddenError: it says what only an admin can vouch for.
+        StateError: a run is in another project, or its external id belongs to another run.
+        ParamConflictError: a run that was here has another value of a param.
+    """
+    # A large file takes seconds, in which the loop serves others.
+    facts = await asyncio.to_thread(check_file, file, now_us=now_us)
+    if facts.is_trusted and not principal.may(Scope.ADMIN, project_id):
+        raise ForbiddenError(
+            "The file has runs that were executed or values that runners signed; to vouch for them "
+            f"needs the scope 'admin', which {principal.name!r} has not."
+        )
+    work = _Import(database, principal, project_id, now_us=now_us)
+    for lines in _portions(file):
+        await work.take(lines)
+    await work.finish()
+    return ImportAnswer(
+        runs=[text_from_uuid(RUN, one) for one in facts.runs],
+        rows=dict(work.rows),
+        warnings=work.warnings,
+    )
+
+
+def _portions(file: BinaryIO) -> Iterator[list[Any]]:
+    """Yield lines of one run and type together, no more than `_LINES` at once."""
+    portion: list[Any] = []
+    last: tuple[Any, ...] | None = None
+    for _, line in read_lines(file):
+        if not hasattr(line, "run"):
+            continue
+        place = (type(line), line.run, *(_writer_of(line)))
+        if portion and (place != last or len(portion) == _LINES):
+            yield portion
+            portion = []
+        portion.append(line)
+        last = place
+    if portion:
+        yield portion
+
+
+def _writer_of(line: Any) -> tuple[Any, ...]:
+    if isinstance(line, PointsLine | RunLine | AttemptLine | DocumentLine):
+        return (id(line),)  # each by itself
+    return tuple(getattr(line, name, None) for name in ("source", "stream", "rank"))
+
+
+class _Import:
+    def __init__(
+        self, database: Database, principal: Principal, project_id: int, *, now_us: int
+    ) -> None:
+        self._database = database
+        self._principal = principal
+        self._project_id = project_id
+        self._now_us = now_us
+        self._run: RunLine | None = None
+        self._is_new = False
+        #: How many lines of a type the run had so far.
+        self._places: Counter[type] = Counter()
+        self._parents: list[tuple[UUID, UUID]] = []
+        self.rows: Counter[str] = Counter()
+        self.warnings: list[str] = []
+
+    async def take(self, lines: Sequence[Any]) -> None:
+        """Write lines of one run and type."""
+        first = lines[0]
+        if isinstance(first, RunLine):
+            await self._end_run()
+            await self._begin_run(first)
+            return
+        run_id = uuid_from_text(RUN, first.run)
+
+        async def work(connection: Connection) -> None:
+            writer = LineWriter(
+                connection,
+                run_id,
+                principal=self._principal,
+                is_new=self._is_new,
+                place=self._places[type(first)],
+                now_us=self._now_us,
+                warn=self._warn,
+            )
+            await writer.write(lines)
+
+        await self._database.run(self._principal.reach, work)
+        self.rows[str(first.__struct_config__.tag)] += len(lines)
+        self._places[type(first)] += len(lines)
+
+    async def finish(self) -> None:
+        """End the last run, and put runs below their parents."""
+        await self._end_run()
+
+        async def work(connection: Connection) -> None:
+            for run_id, parent in self._parents:
+                about = {"id": run_id, "parent": parent}
+                await connection.execute(query("importing.set_parent"), about)
+
+        await self._database.run(self._principal.reach, work)
+
+    async def _begin_run(self, line: RunLine) -> None:
+        run_id = uuid_from_text(RUN, line.run)
+
+        async def work(connection: Connection) -> bool:
+            return await self._insert_run(connection, run_id, line)
+
+        self._is_new = await self._database.run(self._principal.reach, work)
+        self._run = line
+        self._places.clear()
+        self.rows["run"] += 1
+        if line.parent is not None:
+            self._parents.append((run_id, uuid_from_text(RUN, line.parent)))
+
+    async def _insert_run(self, connection: Connection, run_id: UUID, line: RunLine) -> bool:
+        is_admin = self._principal.may(Scope.ADMIN, self._project_id)
+        cursor = await connection.execute(
+            query("importing.insert_run"),
+            {
+                "id": run_id,
+                "project": self._project_id,
+                "kind": line.kind.value,
+                "status": line.status.value,
+                "name": line.name,
+                "note": line.note,
+                "reason": line.reason,
+                "spec": None if line.spec is None else json.dumps(line.spec),
+                "experiment": line.experiment,
+                # Who may not administrate cannot speak for others.
+                "user": line.user if is_admin else self._principal.name,
+                "external_id": line.external_id,
+                "created": line.created,
+                "started": line.started,
+                "finished": line.finished,
+            },
+        )
+        is_new = await cursor.fetchone() is not None
+        cursor = await connection.execute(query("importing.find_run"), {"id": run_id})
+        row = await cursor.fetchone()
+        if row is None:
+            raise StateError(
+                f"{line.run} cannot be made here: its external id belongs to another run of the "
+                "project, or its id to a run of a project that you cannot see."
+            )
+        if row[0] != self._project_id:
+            raise StateError(f"{line.run} is here already, in another project.")
+        if not is_new:
+            await self._skip_what_is_there(connection, run_id, lines=row[1], spans=row[2])
+        return is_new
+
+    async def _skip_what_is_there(
+        self, connection: Connection, run_id: UUID, *, lines: int, spans: int
+    ) -> None:
+        """Of a run that was logged here, the first lines and spans of the file are those it has."""
+        for writer, count in ((LOG_WRITER, lines), (SPAN_WRITER, spans)):
+            writing = await open_writing(connection, run_id, self._sender(writer=writer))
+            if count and await taken_seq(writing) is None:
+                await advance_writer(writing, count - 1)
+
+    async def _end_run(self) -> None:
+        """Let a run that was made here stand as it stood: writes were signs of life."""
+        line = self._run
+        if line is None or not self._is_new:
+            return
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(
+                query("importing.restore_end"),
+                {
+                    "id": uuid_from_text(RUN, line.run),
+                    "status": line.status.value,
+                    "finished": line.finished,
+                },
+            )
+
+        await self._database.run(self._principal.reach, work)
+
+    def _sender(self, **about: Any) -> Sender:
+        return Sender(principal=self._principal, **about)
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warnings and len(self.warnings) < _WARNINGS_MAX:
+            self.warnings.append(text)

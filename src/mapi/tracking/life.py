@@ -1,0 +1,179 @@
+"""The life of a run after it was made: what a patch changes, the trash, and the way back.
+
+The version of a run counts what a patch can change, so that two people who edit the same run do not
+undo each other: whoever says which version was read is refused when there is a newer one.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import UNSET
+from psycopg.rows import dict_row
+
+from mapi.database.queries import query
+from mapi.errors import Fault, InvalidError, NotFoundError, StateError
+from mapi.series.names import check_name, check_note
+from mapi.tracking.experiments import find_experiment
+from mapi.tracking.versions import Expected
+from mapi.wire.enums import RunKind, RunStatus
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from mapi.database.door import Connection
+    from mapi.wire.runs import RunPatch
+
+__all__ = ["patch_run", "restore_run", "trash_run"]
+
+#: What a client can say of a run that it executes itself; the others are said by who executes it.
+_OWN_STATUSES: Final = (
+    RunStatus.RUNNING,
+    RunStatus.SUCCEEDED,
+    RunStatus.FAILED,
+    RunStatus.CANCELLED,
+    RunStatus.LOST,
+)
+#: A clock that is further ahead is wrong.
+_AHEAD_MAX: Final = timedelta(days=1)
+
+
+async def patch_run(
+    connection: Connection, run_id: UUID, patch: RunPatch, *, expected: Expected | None = None
+) -> None:
+    """Change what of a run can be changed; fields that the patch leaves out stay.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        patch: the changes; null empties.
+        expected: the versions that may be changed.
+
+    Raises:
+        NotFoundError: there is no such run.
+        PreconditionError: its version is not expected.
+        StateError: it is in the trash, or executed by us, or the experiment is archived.
+        InvalidError: a value breaks its rule.
+    """
+    row = await _lock(connection, run_id)
+    (expected or Expected()).check(row["version"], what="run")
+    if row["trashed"] is not None:
+        raise StateError("The run is in the trash: POST …/restore brings it back.")
+    faults = _text_faults(patch)
+    if faults:
+        raise InvalidError(faults)
+    wanted = {
+        "name": _given(patch.name, row["name"]) or "",
+        "note": _given(patch.note, row["note"]) or "",
+        "reason": _given(patch.reason, row["reason"]),
+        "experiment": await _experiment(connection, patch, row),
+        **_end(patch, row),
+    }
+    before = {**row, "experiment": row["experiment_id"]}
+    if all(before[name] == value for name, value in wanted.items()):
+        return
+    is_alive = wanted["status"] == RunStatus.RUNNING and row["status"] != RunStatus.RUNNING
+    await connection.execute(query("life.change"), {"run": run_id, **wanted, "is_alive": is_alive})
+
+
+async def trash_run(
+    connection: Connection, run_id: UUID, *, expected: Expected | None = None
+) -> None:
+    """Put a run into the trash, where it stays restorable for a while; again changes nothing.
+
+    Raises:
+        NotFoundError: there is no such run.
+        PreconditionError: its version is not expected.
+    """
+    row = await _lock(connection, run_id)
+    (expected or Expected()).check(row["version"], what="run")
+    if row["trashed"] is None:
+        await connection.execute(query("life.trash"), {"run": run_id, "is_trashed": True})
+
+
+async def restore_run(connection: Connection, run_id: UUID) -> None:
+    """Take a run out of the trash; one that is not there stays as it is.
+
+    Raises:
+        NotFoundError: there is no such run, or its days in the trash are over.
+    """
+    row = await _lock(connection, run_id)
+    if row["trashed"] is not None:
+        await connection.execute(query("life.trash"), {"run": run_id, "is_trashed": False})
+
+
+async def _lock(connection: Connection, run_id: UUID) -> dict[str, Any]:
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query("life.lock"), {"run": run_id})
+        row = await cursor.fetchone()
+    if row is None:
+        raise NotFoundError("There is no such run.")
+    return row
+
+
+def _given(value: object, before: object) -> Any:
+    return before if value is UNSET else value
+
+
+def _text_faults(patch: RunPatch) -> list[Fault]:
+    checks = (("/name", patch.name, check_name), ("/note", patch.note, check_note))
+    return [
+        Fault(pointer, wrong)
+        for pointer, text, check in checks
+        if isinstance(text, str) and (wrong := check(text)) is not None
+    ]
+
+
+def _end(patch: RunPatch, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the status and the end that a patch leads to."""
+    is_external = row["kind"] == RunKind.EXTERNAL
+    if not is_external and (patch.status is not UNSET or patch.finished is not UNSET):
+        raise StateError(
+            f"The status of a run of kind {row['kind']} is said by who executes it; POST …/cancel "
+            "stops it."
+        )
+    status = RunStatus(row["status"]) if patch.status is UNSET else patch.status
+    if patch.status is not UNSET and status not in _OWN_STATUSES:
+        words = tuple(one.value for one in _OWN_STATUSES)
+        raise InvalidError(
+            Fault(
+                "/status",
+                f"{status.value!r} is no status of a run that is logged from outside: one of "
+                f"{', '.join(words)}",
+                expected=words,
+            )
+        )
+    finished = row["finished"]
+    if not status.is_final:
+        if patch.finished is not UNSET:
+            raise InvalidError(
+                Fault("/finished", f"a run that is {status.value} has not ended; send its status")
+            )
+        # A run that goes on has no end any more.
+        return {"status": status.value, "finished": None if is_external else finished}
+    if patch.finished is not UNSET:
+        finished = _checked_end(patch.finished, row["started"] or row["created"])
+    elif finished is None and is_external:
+        finished = datetime.now(UTC)
+    return {"status": status.value, "finished": finished}
+
+
+def _checked_end(finished: datetime, started: datetime) -> datetime:
+    if finished < started:
+        message = f"{finished.isoformat()} is before the run began ({started.isoformat()})"
+    elif finished > datetime.now(UTC) + _AHEAD_MAX:
+        message = f"{finished.isoformat()} is more than a day ahead; check the clock"
+    else:
+        return finished
+    raise InvalidError(Fault("/finished", message))
+
+
+async def _experiment(connection: Connection, patch: RunPatch, row: dict[str, Any]) -> UUID | None:
+    """Return the experiment that a patch moves the run into; an archived one takes no more."""
+    before: UUID | None = row["experiment_id"]
+    if patch.experiment is UNSET or patch.experiment is None:
+        return None if patch.experiment is None else before
+    return await find_experiment(
+        connection, row["project_id"], patch.experiment, pointer="/experiment", joined=before
+    )

@@ -1,0 +1,106 @@
+"""The series of a run as their summaries tell: no point is read for them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from psycopg.rows import dict_row
+
+from mapi.database.queries import query
+from mapi.series.name_map import name_from_series
+from mapi.series.names import canonical_labels
+from mapi.tracking.batch import SCALAR_STEP
+from mapi.wire.enums import Source
+from mapi.wire.metrics import SeriesSummary
+from mapi.wire.values import value_to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from mapi.database.door import Connection
+
+__all__ = ["SeriesPosition", "list_series", "summary_from_row"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPosition:
+    """Where a page of series ended."""
+
+    key: str
+    labels_text: str
+    labels_hash: int
+
+
+async def list_series(
+    connection: Connection,
+    run_id: UUID,
+    *,
+    keys: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    after: SeriesPosition | None = None,
+    limit: int,
+) -> tuple[list[SeriesSummary], SeriesPosition | None]:
+    """Return series by key, then labels.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        keys: only these; ``None`` is all.
+        labels: only series that have all of these labels, among others.
+        after: the position that the page before ended at.
+        limit: how many at most.
+
+    Returns:
+        The series, and the position at their end if there are more.
+    """
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(
+            query("curves.list_series"),
+            {
+                "run": run_id,
+                "keys": None if keys is None else list(keys),
+                "labels": json.dumps(dict(labels or {})),
+                "after_key": None if after is None else after.key,
+                "after_labels": None if after is None else after.labels_text,
+                "after_hash": None if after is None else after.labels_hash,
+                "limit": limit + 1,
+            },
+        )
+        rows = await cursor.fetchall()
+    found = [summary_from_row(row) for row in rows[:limit]]
+    if len(rows) <= limit:
+        return found, None
+    end = rows[limit - 1]
+    return found, SeriesPosition(end["key"], end["labels_text"], end["labels_hash"])
+
+
+def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
+    """Return what a row of ``run_metric_summary`` says."""
+    finite_count = row["count"] - row["nonfinite_count"]
+    last_step = row["last_step"]
+    return SeriesSummary(
+        key=row["key"],
+        labels=row["labels"],
+        name=name_from_series(row["key"], canonical_labels(row["labels"])),
+        attempt=row["attempt"],
+        is_scalar=row["is_scalar"],
+        count=row["count"],
+        nonfinite_count=row["nonfinite_count"],
+        first_time=row["first_time"],
+        last_time=row["last_time"],
+        last_step=None if last_step == SCALAR_STEP else last_step,
+        last_value=value_to_wire(row["last_value"]),
+        min_value=row["min_value"],
+        min_step=_step(row["min_step"]),
+        max_value=row["max_value"],
+        max_step=_step(row["max_step"]),
+        mean=row["finite_sum"] / finite_count if finite_count else None,
+        source=Source(row["source"]),
+    )
+
+
+def _step(stored: int | None) -> int | None:
+    return None if stored in {None, SCALAR_STEP} else stored

@@ -1,0 +1,207 @@
+"""The lines of an export: a run as JSON lines, which an import takes back.
+
+    {"type":"export","version":1}
+    {"type":"run", ...}        each run, and below it, in this order, what it has:
+    {"type":"attempt", ...}    before the points that they wrote
+    {"type":"param", ...} {"type":"tag", ...} {"type":"document", ...}
+    {"type":"points", ...}     columns of one series and attempt, by step; a long one in several lines
+    {"type":"log", ...} {"type":"span", ...}   in the order they were logged
+    {"type":"media", ...}      what it is; the bytes travel separately
+    {"type":"end","lines":N}   N counts every line before: without it the file is torn
+
+Each line names its run but the first and the last.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, TypeAlias
+
+from msgspec import Meta, field
+
+from mapi.wire.decoding import Request
+from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
+from mapi.wire.metrics import SequenceNumber, Step, StreamName
+from mapi.wire.runs import RunId
+from mapi.wire.values import WireValue
+
+__all__ = [
+    "EXPORT_VERSION",
+    "LINE_BYTES_MAX",
+    "AttemptLine",
+    "DocumentLine",
+    "EndLine",
+    "ExportLine",
+    "HeaderLine",
+    "LogRecord",
+    "MediaLine",
+    "ParamLine",
+    "PointsLine",
+    "RunLine",
+    "SpanLine",
+    "TagLine",
+]
+
+#: Rises when a reader of before could misread a line.
+EXPORT_VERSION = 1
+#: The longest line that we write: 5 000 points are 0.3 MB, a document or a spec 1 MiB.
+LINE_BYTES_MAX = 8 << 20
+
+_Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
+_Rank: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_Number: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+_Labels: TypeAlias = dict[str, str]
+
+
+class HeaderLine(Request, kw_only=True, tag="export", tag_field="type"):
+    """The first line."""
+
+    version: Annotated[int, Meta(description="Of the form.")] = EXPORT_VERSION
+
+
+class EndLine(Request, kw_only=True, tag="end", tag_field="type"):
+    """The last line."""
+
+    lines: Annotated[int, Meta(ge=0, description="How many stand before it.")]
+
+
+class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
+    """A run."""
+
+    run: Annotated[RunId, Meta(description="Its id.")]
+    kind: Annotated[RunKind, Meta(description="What it is.")]
+    status: Annotated[RunStatus, Meta(description="Where it stood.")]
+    name: Annotated[str, Meta(max_length=200, description="What people call it.")]
+    note: Annotated[str, Meta(max_length=20_000, description="Markdown.")]
+    reason: Annotated[
+        Annotated[str, Meta(max_length=2_000)] | None, Meta(description="Why it ended.")
+    ]
+    parent: Annotated[RunId | None, Meta(description="The run above.")]
+    experiment: Annotated[
+        Annotated[str, Meta(max_length=200)] | None, Meta(description="Its experiment's name.")
+    ]
+    user: Annotated[str, Meta(max_length=250, description="Who made it.")]
+    external_id: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=500)] | None,
+        Meta(description="What its writer calls it."),
+    ]
+    created: Annotated[_Time, Meta(description="When the platform heard of it.")]
+    started: Annotated[_Time | None, Meta(description="When it began.")]
+    finished: Annotated[_Time | None, Meta(description="When it ended.")]
+    spec: Annotated[dict[str, Any] | None, Meta(description="What was executed.")]
+
+
+class AttemptLine(Request, kw_only=True, tag="attempt", tag_field="type"):
+    """An attempt of a stream and rank."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    stream: Annotated[StreamName, Meta(description="Empty is the default one.")]
+    rank: Annotated[_Rank, Meta(description="The rank.")]
+    number: Annotated[_Number, Meta(description="1 for the first.")]
+    from_step: Annotated[Step | None, Meta(description="Where it took over.")]
+    source: Annotated[Source, Meta(description="Which way it came.")]
+    started: Annotated[_Time, Meta(description="When it began.")]
+    finished: Annotated[_Time | None, Meta(description="When it ended.")]
+    status: Annotated[RunStatus | None, Meta(description="How it ended.")]
+
+
+class ParamLine(Request, kw_only=True, tag="param", tag_field="type"):
+    """A param."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    key: Annotated[str, Meta(max_length=250, description="Its key.")]
+    text: Annotated[str, Meta(max_length=65_536, description="As it was logged.")]
+    source: Annotated[Source, Meta(description="Which way it came.")]
+    time: Annotated[_Time, Meta(description="When it was written.")]
+
+
+class TagLine(Request, kw_only=True, tag="tag", tag_field="type"):
+    """A tag."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    key: Annotated[str, Meta(max_length=250, description="Its key.")]
+    text: Annotated[str, Meta(max_length=5_000, description="Its value.")]
+    source: Annotated[Source, Meta(description="Which way it came.")]
+    time: Annotated[_Time, Meta(description="When it was written.")]
+
+
+class DocumentLine(Request, kw_only=True, tag="document", tag_field="type"):
+    """The environment or the config of a stream and rank."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    name: Annotated[str, Meta(max_length=250, description="`environment` or `config`.")]
+    stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
+    rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
+    content: Annotated[dict[str, Any], Meta(description="At most 1 MiB of JSON.")]
+
+
+class PointsLine(Request, kw_only=True, tag="points", tag_field="type"):
+    """Points of one series that one attempt wrote, in columns of one length."""
+
+    run: Annotated[RunId, Meta(description="Their run.")]
+    key: Annotated[str, Meta(max_length=64, description="The key of the metric.")]
+    labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
+    attempt: Annotated[_Number, Meta(description="Which attempt wrote them.")]
+    source: Annotated[Source, Meta(description="Which way they came.")]
+    steps: Annotated[list[Step | None], Meta(max_length=50_000, description="Null is the scalar.")]
+    times: Annotated[
+        list[int], Meta(max_length=50_000, description="Whole microseconds since 1970 UTC.")
+    ]
+    values: Annotated[
+        list[WireValue],
+        Meta(max_length=50_000, description='Numbers, "NaN", "Infinity" or "-Infinity".'),
+    ]
+
+
+class LogRecord(Request, kw_only=True, tag="log", tag_field="type"):
+    """A log line."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    time: Annotated[_Time, Meta(description="When it was logged.")]
+    level: Annotated[LogLevel, Meta(description="How much it matters.")]
+    message: Annotated[str, Meta(max_length=16_384, description="Plain text.")]
+    fields: Annotated[dict[str, Any] | None, Meta(description="What goes with it.")]
+    source: Annotated[Source, Meta(description="Which way it came.")]
+    stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
+    rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
+
+
+class SpanLine(Request, kw_only=True, tag="span", tag_field="type"):
+    """A span."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
+    rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
+    name: Annotated[str, Meta(min_length=1, max_length=500, description="Its path.")]
+    start_ns: Annotated[SequenceNumber, Meta(description="Nanoseconds since 1970 UTC.")]
+    duration_ns: Annotated[SequenceNumber, Meta(description="How long it took.")]
+    depth: Annotated[int, Meta(ge=0, le=2**31 - 1, description="How many it lies in.")]
+    track: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Its thread or task.")]
+    step: Annotated[Step | None, Meta(description="The open step.")]
+    fields: Annotated[dict[str, Any] | None, Meta(description="Its attributes.")]
+
+
+class MediaLine(Request, kw_only=True, tag="media", tag_field="type"):
+    """A media item, without its bytes."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    key: Annotated[str, Meta(max_length=64, description="What it is called.")]
+    labels: Annotated[_Labels, Meta(description="By name.")]
+    step: Annotated[Step | None, Meta(description="Where it belongs.")]
+    format: Annotated[MediaFormat, Meta(description="What it is.")]
+    size_bytes: Annotated[int, Meta(description="Of the content.")]
+    sha256: Annotated[str, Meta(max_length=64, description="Of the content.")]
+    caption: Annotated[str, Meta(max_length=2_000, description="Plain text.")] = field(default="")
+
+
+ExportLine: TypeAlias = (
+    HeaderLine
+    | RunLine
+    | AttemptLine
+    | ParamLine
+    | TagLine
+    | DocumentLine
+    | PointsLine
+    | LogRecord
+    | SpanLine
+    | MediaLine
+    | EndLine
+)

@@ -1,0 +1,235 @@
+"""The structs of the log's numbers: what writes points, and what answers curves and summaries."""
+
+from datetime import datetime
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta, field
+
+from mapi.wire.decoding import Answer, Request
+from mapi.wire.enums import Source
+from mapi.wire.values import WireValue
+
+__all__ = [
+    "POINTS_MAX",
+    "BatchAnswer",
+    "BatchFault",
+    "Bucket",
+    "Curve",
+    "CurvePoint",
+    "MetricsBody",
+    "PointRow",
+    "SequenceNumber",
+    "SeriesColumns",
+    "SeriesPage",
+    "SeriesSummary",
+    "Step",
+    "StreamName",
+    "Writer",
+    "WriterPosition",
+    "Writers",
+]
+
+#: Points of one batch: with 8 MiB, whichever is met first. A batch is one transaction.
+POINTS_MAX = 50_000
+_INT64_MAX = 2**63 - 1
+
+Step: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
+SequenceNumber: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
+#: Who sends: what it sent before under a sequence number is not taken twice.
+Writer: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
+#: As long as the value of a label, which it becomes.
+StreamName: TypeAlias = Annotated[str, Meta(max_length=200)]
+_Key: TypeAlias = Annotated[str, Meta(max_length=64)]
+#: A foreign name goes through the name map; a longer one than this is no name but a mistake.
+_ForeignName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=10_000)]
+
+
+class PointRow(Request, kw_only=True):
+    """One point of one series."""
+
+    key: Annotated[_Key | None, Meta(description="The key of the metric; or `name`.")] = None
+    name: Annotated[
+        _ForeignName | None,
+        Meta(
+            description="A name of another tool in place of `key`; it goes through the name map."
+        ),
+    ] = None
+    labels: Annotated[dict[str, str], Meta(description="At most 8, values 1 to 200 long.")] = (
+        field(default_factory=dict)
+    )
+    step: Annotated[Step | None, Meta(description="Without a step the point is a scalar.")] = None
+    time: Annotated[
+        datetime | int | None,
+        Meta(description="RFC 3339 or whole microseconds since 1970 UTC; by default now."),
+    ] = None
+    value: Annotated[WireValue, Meta(description='A number, "NaN", "Infinity" or "-Infinity".')]
+
+
+class SeriesColumns(Request, kw_only=True):
+    """Points of one series in columns of one length."""
+
+    key: Annotated[_Key | None, Meta(description="The key of the metric; or `name`.")] = None
+    name: Annotated[
+        _ForeignName | None,
+        Meta(
+            description="A name of another tool in place of `key`; it goes through the name map."
+        ),
+    ] = None
+    labels: Annotated[dict[str, str], Meta(description="At most 8, values 1 to 200 long.")] = (
+        field(default_factory=dict)
+    )
+    steps: Annotated[
+        list[Step | None] | None,
+        Meta(description="One a value; null is a scalar. Without the column all are scalars."),
+    ] = None
+    times: Annotated[
+        list[int] | None,
+        Meta(description="Whole microseconds since 1970 UTC, one a value; by default now."),
+    ] = None
+    values: Annotated[
+        list[WireValue], Meta(description='Numbers, "NaN", "Infinity" or "-Infinity".')
+    ]
+
+
+class MetricsBody(Request, kw_only=True):
+    """`POST /v1/runs/{id}/metrics`: points as rows or as columns, not both."""
+
+    points: Annotated[
+        list[PointRow] | None, Meta(description="Rows, in the order they were logged.")
+    ] = None
+    series: Annotated[
+        list[SeriesColumns] | None, Meta(description="Columns: half the bytes, twice the rate.")
+    ] = None
+    stream: Annotated[
+        StreamName, Meta(description="The stream of the run that wrote; empty is the default one.")
+    ] = ""
+    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
+    attempt: Annotated[
+        Annotated[int, Meta(ge=1, le=2**31 - 1)] | None,
+        Meta(description="The attempt of the stream and rank; by default the newest."),
+    ] = None
+    writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
+    seq: Annotated[
+        SequenceNumber | None,
+        Meta(description="Rises with each batch of the writer; lower ones are not taken again."),
+    ] = None
+
+
+class BatchFault(Answer, kw_only=True):
+    """What became of one item that was not kept."""
+
+    index: Annotated[int, Meta(description="The item, counted from 0 in the order of the body.")]
+    code: Annotated[str, Meta(description="The budget that was spent.")]
+    pointer: Annotated[str, Meta(description="JSON pointer to the item.")]
+
+
+class BatchAnswer(Answer, kw_only=True):
+    """What became of a batch."""
+
+    accepted: Annotated[int, Meta(description="Items that are new in the log.")] = 0
+    duplicates: Annotated[
+        int, Meta(description="Items that were there; the first value stays.")
+    ] = 0
+    conflicts: Annotated[int, Meta(description="Duplicates that came with another value.")] = 0
+    rejected: Annotated[int, Meta(description="Items over a budget; they are not kept.")] = 0
+    errors: Annotated[list[BatchFault], Meta(description="The first 20 rejected items.")] = field(
+        default_factory=list
+    )
+    warnings: Annotated[list[str], Meta(description="What a person should know.")] = field(
+        default_factory=list
+    )
+    accepted_seq: Annotated[
+        int | None, Meta(description="The highest sequence number taken from the writer.")
+    ] = None
+
+
+class WriterPosition(Answer, kw_only=True):
+    """How far the server has taken one writer's batches."""
+
+    writer: Annotated[str, Meta(description="As it named itself.")]
+    seq: Annotated[int, Meta(description="The highest sequence number taken.")]
+
+
+class Writers(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/writers`."""
+
+    writers: Annotated[list[WriterPosition], Meta(description="By name.")]
+
+
+class SeriesSummary(Answer, kw_only=True):
+    """What is known of one series without its points."""
+
+    key: Annotated[str, Meta(description="The key of the metric.")]
+    labels: Annotated[dict[str, str], Meta(description="By name.")]
+    name: Annotated[str, Meta(description="What it is called where it was logged.")]
+    attempt: Annotated[int, Meta(description="The newest attempt that wrote the series.")]
+    is_scalar: Annotated[bool, Meta(description="One value without a step.")]
+    count: Annotated[int, Meta(description="Points kept.")]
+    nonfinite_count: Annotated[int, Meta(description="Of them NaN or infinite.")]
+    first_time: Annotated[datetime, Meta(description="The earliest time of a point.")]
+    last_time: Annotated[datetime, Meta(description="The latest time of a point.")]
+    last_step: Annotated[int | None, Meta(description="The highest step; null for a scalar.")]
+    last_value: Annotated[WireValue, Meta(description="The value at the highest step.")]
+    min_value: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
+    min_step: Annotated[int | None, Meta(description="The lowest step that has it.")]
+    max_value: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
+    max_step: Annotated[int | None, Meta(description="The lowest step that has it.")]
+    mean: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
+    source: Annotated[Source, Meta(description="Which way it came.")]
+
+
+class SeriesPage(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/metrics`."""
+
+    series: Annotated[list[SeriesSummary], Meta(description="By key, then labels.")]
+    next_cursor: Annotated[str | None, Meta(description="For the next page; null at the end.")] = (
+        None
+    )
+
+
+class CurvePoint(msgspec.Struct, array_like=True):
+    """`[step, time, value]`: a curve has thousands, so they carry no names."""
+
+    step: Annotated[int | None, Meta(description="Null for a scalar.")]
+    time: Annotated[int, Meta(description="Whole microseconds since 1970 UTC.")]
+    value: Annotated[WireValue, Meta(description="Exactly as logged.")]
+
+
+class Bucket(Answer, kw_only=True):
+    """What the points between two steps come to; both ends belong to it."""
+
+    first_step: Annotated[int, Meta(description="The lowest step of a point in it.")]
+    last_step: Annotated[int, Meta(description="The highest.")]
+    first: Annotated[WireValue, Meta(description="The value at the lowest step.")]
+    last: Annotated[WireValue, Meta(description="The value at the highest step.")]
+    min: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
+    max: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
+    min_step: Annotated[int | None, Meta(description="Where the smallest stands.")] = None
+    max_step: Annotated[int | None, Meta(description="Where the largest stands.")] = None
+    first_x: Annotated[float | None, Meta(description="The lowest place on the axis.")] = None
+    last_x: Annotated[float | None, Meta(description="The highest.")] = None
+    count: Annotated[int, Meta(description="Points in it.")]
+    nonfinite_count: Annotated[int, Meta(description="Of them NaN or infinite.")]
+
+
+class Curve(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/metrics/points`: the points when they fit, else buckets of them."""
+
+    key: Annotated[str, Meta(description="The key of the metric.")]
+    labels: Annotated[dict[str, str], Meta(description="By name.")]
+    attempt: Annotated[int | None, Meta(description="Null: each step from its newest attempt.")]
+    points_total: Annotated[int, Meta(description="Points in the range that was asked for.")]
+    points: Annotated[list[CurvePoint] | None, Meta(description="By step.")] = None
+    buckets: Annotated[list[Bucket] | None, Meta(description="By step, or by `x`.")] = None
+    x: Annotated[
+        str | None, Meta(description="The axis: `time` or `run_time` in seconds, or a series.")
+    ] = None
+    xs: Annotated[
+        list[WireValue | None] | None,
+        Meta(description="The place of each point on the axis; null where it has none."),
+    ] = None
+    points_without_x: Annotated[
+        int, Meta(description="Points that lie in no bucket, as the axis has no place for them.")
+    ] = 0
+    next_cursor: Annotated[str | None, Meta(description="For the next points.")] = None

@@ -1,0 +1,45 @@
+"""The answer to a request that went wrong: RFC 9457, ``application/problem+json``."""
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from mapi.wire.decoding import Answer
+from mapi.wire.enums import ProblemCode
+
+__all__ = ["PROBLEM_MEDIA_TYPE", "Problem", "ProblemFault"]
+
+PROBLEM_MEDIA_TYPE = "application/problem+json"
+
+
+class ProblemFault(Answer, kw_only=True, omit_defaults=True):
+    """One thing that is wrong."""
+
+    pointer: Annotated[str, Meta(description="JSON pointer into the body, or `/query/<name>`.")]
+    message: Annotated[str, Meta(description="What is wrong, by which rule, and what is right.")]
+    code: Annotated[str, Meta(description="The rule, where it has a name of its own.")] = ""
+    offset: Annotated[int | None, Meta(description="Where in a text, in code points.")] = None
+    length: Annotated[int | None, Meta(description="How many code points.")] = None
+    expected: Annotated[list[str], Meta(description="What could stand there.")] = field(
+        default_factory=list
+    )
+
+
+class Problem(Answer, kw_only=True, omit_defaults=True):
+    """What went wrong."""
+
+    type: Annotated[str, Meta(description="A page that explains the code.")]
+    title: Annotated[str, Meta(description="The code in words.")]
+    status: Annotated[int, Meta(description="The HTTP status.")]
+    detail: Annotated[str, Meta(description="This case: the value, the rule, the fix.")]
+    code: Annotated[ProblemCode, Meta(description="For programs.")]
+    errors: Annotated[list[ProblemFault], Meta(description="Each fault, at most 20.")] = field(
+        default_factory=list
+    )
+    request_id: Annotated[str, Meta(description="For the operator's log.")] = ""
+    retryable: Annotated[bool, Meta(description="The same call may work later.")] = False
+    accepted: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
+    duplicates: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
+    conflicts: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
+    rejected: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
+    accepted_seq: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None

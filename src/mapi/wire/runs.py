@@ -1,0 +1,288 @@
+"""The structs of runs: creating, reading, changing, searching, attempts and heartbeats."""
+
+from datetime import datetime
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from mapi.errors import Fault, InvalidError
+from mapi.wire.decoding import Answer, Request, decode
+from mapi.wire.enums import RunKind, RunStatus, Source
+from mapi.wire.metrics import Step, StreamName
+from mapi.wire.values import WireValue
+
+__all__ = [
+    "AttemptBody",
+    "AttemptEnd",
+    "AttemptFacts",
+    "AttemptList",
+    "Cursor",
+    "Heartbeat",
+    "ParseBody",
+    "ParsedFilter",
+    "ProjectName",
+    "RunCreate",
+    "RunFacts",
+    "RunFields",
+    "RunId",
+    "RunPage",
+    "RunPatch",
+    "RunRow",
+    "RunSearch",
+    "SeriesField",
+    "decode_run_create",
+]
+
+ProjectName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+#: `run_` and a UUID; the few characters more are for other spellings of one.
+RunId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+#: What a cursor can grow to: the canonical filter has 4 096 characters, sorts and values come to it.
+Cursor: TypeAlias = Annotated[str, Meta(min_length=1, max_length=16_384)]
+_DisplayName: TypeAlias = Annotated[str, Meta(max_length=200)]
+_Note: TypeAlias = Annotated[str, Meta(max_length=20_000)]
+_ExternalId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
+_Reason: TypeAlias = Annotated[str, Meta(max_length=2_000)]
+#: A filter's limit in the search language; a longer one is refused there with an offset.
+_FilterText: TypeAlias = Annotated[str, Meta(max_length=16_384)]
+
+
+class RunCreate(Request, kw_only=True):
+    """`POST /v1/runs`: a run that is logged from outside, or one to execute from a spec."""
+
+    project: Annotated[ProjectName | None, Meta(description="By default the token's.")] = None
+    kind: Annotated[RunKind, Meta(description="`external` unless a spec is given.")] = (
+        RunKind.EXTERNAL
+    )
+    name: Annotated[_DisplayName, Meta(description="What people call it.")] = ""
+    note: Annotated[_Note, Meta(description="Markdown.")] = ""
+    params: Annotated[
+        dict[str, str | bool | float | int | None],
+        Meta(description="Texts, or JSON values, whose text is kept."),
+    ] = field(default_factory=dict)
+    tags: Annotated[dict[str, str], Meta(description="By key.")] = field(default_factory=dict)
+    external_id: Annotated[
+        _ExternalId | None,
+        Meta(description="Unique in the project: the same again answers the run that has it."),
+    ] = None
+    experiment: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        Meta(description="Id or exact name."),
+    ] = None
+    parent: Annotated[RunId | None, Meta(description="The run that it belongs below.")] = None
+    started: Annotated[
+        Annotated[datetime, Meta(tz=True)] | None,
+        Meta(description="When it began, where that is past."),
+    ] = None
+    spec: Annotated[
+        dict[str, Any] | None, Meta(description="What to execute: fit, score, workflow.")
+    ] = None
+
+
+class _KindFirst(msgspec.Struct):
+    kind: RunKind = RunKind.EXTERNAL
+
+
+def decode_run_create(body: bytes, *, bytes_max: int) -> RunCreate:
+    """Return the run to create.
+
+    A wrong kind is told before anything else of the body: who sends a document of a kind that is no
+    run should read that, not of its fields.
+
+    Raises:
+        InvalidError: a rule is broken.
+    """
+    decode(body, _KindFirst, bytes_max=bytes_max)
+    sent = decode(body, RunCreate, bytes_max=bytes_max)
+    executed = {RunKind.FIT, RunKind.SCORE, RunKind.WORKFLOW}
+    if sent.spec is not None and sent.kind not in executed:
+        raise InvalidError(
+            Fault("/kind", f"a run of kind {sent.kind} has no spec", expected=sorted(executed))
+        )
+    if sent.spec is None and sent.kind is not RunKind.EXTERNAL:
+        raise InvalidError(
+            Fault("/spec", f"a run of kind {sent.kind} needs a spec; without one it is external")
+        )
+    return sent
+
+
+class RunPatch(Request, kw_only=True):
+    """`PATCH /v1/runs/{id}`: a merge patch; null removes."""
+
+    name: Annotated[_DisplayName | UnsetType | None, Meta(description="Null empties it.")] = UNSET
+    note: Annotated[_Note | UnsetType | None, Meta(description="Null empties it.")] = UNSET
+    experiment: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType | None,
+        Meta(description="Id or exact name; null takes it out of its experiment."),
+    ] = UNSET
+    status: Annotated[
+        RunStatus | UnsetType, Meta(description="Of external runs only; others are executed.")
+    ] = UNSET
+    reason: Annotated[
+        _Reason | UnsetType | None, Meta(description="Why it ended: `signal`, a message.")
+    ] = UNSET
+    finished: Annotated[
+        Annotated[datetime, Meta(tz=True)] | UnsetType,
+        Meta(description="When it ended, where that is past; with a final status."),
+    ] = UNSET
+
+
+class RunFacts(Answer, kw_only=True):
+    """One run."""
+
+    id: Annotated[str, Meta(description="`run_` and a UUID of version 7.")]
+    project: Annotated[str, Meta(description="The project's name.")]
+    kind: Annotated[RunKind, Meta(description="What it is.")]
+    status: Annotated[RunStatus, Meta(description="Where it stands.")]
+    name: Annotated[str, Meta(description="What people call it.")]
+    note: Annotated[str, Meta(description="Markdown.")]
+    reason: Annotated[str | None, Meta(description="Why it ended.")]
+    experiment: Annotated[str | None, Meta(description="The experiment's id.")]
+    parent: Annotated[str | None, Meta(description="The run above.")]
+    user: Annotated[str, Meta(description="Who made it.")]
+    external_id: Annotated[str | None, Meta(description="What its writer calls it.")]
+    created: Annotated[datetime, Meta(description="When the platform heard of it.")]
+    started: Annotated[datetime | None, Meta(description="When it began.")]
+    finished: Annotated[datetime | None, Meta(description="When it ended.")]
+    duration_seconds: Annotated[float | None, Meta(description="From start to end, or to now.")]
+    attempts: Annotated[int, Meta(description="How many it has.")]
+    trashed: Annotated[datetime | None, Meta(description="When it went to the trash.")] = None
+    spec: Annotated[dict[str, Any] | None, Meta(description="What was executed.")] = None
+    dropped: Annotated[dict[str, int], Meta(description="What budgets dropped, by budget.")] = (
+        field(default_factory=dict)
+    )
+    etag: Annotated[str, Meta(description="For `If-Match`; covers what PATCH can change.")]
+
+
+class Heartbeat(Answer, kw_only=True):
+    """`POST /v1/runs/{id}/heartbeat`."""
+
+    status: Annotated[RunStatus, Meta(description="A client that reads `cancelled` stops.")]
+
+
+class RunRow(Answer, kw_only=True):
+    """A run in a search's answer."""
+
+    id: Annotated[str, Meta(description="`run_` and a UUID.")]
+    kind: Annotated[RunKind, Meta(description="What it is.")]
+    status: Annotated[RunStatus, Meta(description="Where it stands.")]
+    name: Annotated[str, Meta(description="What people call it.")]
+    experiment: Annotated[str | None, Meta(description="The experiment's id.")]
+    user: Annotated[str, Meta(description="Who made it.")]
+    created: Annotated[datetime, Meta(description="When the platform heard of it.")]
+    started: Annotated[datetime | None, Meta(description="When it began.")]
+    finished: Annotated[datetime | None, Meta(description="When it ended.")]
+    values: Annotated[
+        list[WireValue | str | None],
+        Meta(description="In the order of the columns; null where the run has none."),
+    ] = field(default_factory=list)
+
+
+class RunPage(Answer, kw_only=True):
+    """`GET /v1/runs`."""
+
+    runs: Annotated[list[RunRow], Meta(description="In the order of the sort.")]
+    columns: Annotated[list[str], Meta(description="In their canonical spelling.")]
+    filter_canonical: Annotated[str, Meta(description="The filter, fully bracketed.")]
+    next_cursor: Annotated[str | None, Meta(description="Null at the end.")] = None
+    total: Annotated[int | None, Meta(description="How many match, where asked for.")] = None
+
+
+class RunSearch(Request, kw_only=True):
+    """`POST /v1/runs/search`: the query of `GET /v1/runs` as a body, for what no URL holds."""
+
+    project: Annotated[ProjectName | None, Meta(description="By default the token's.")] = None
+    filter: Annotated[
+        _FilterText | Annotated[list[_FilterText], Meta(max_length=50)] | None,
+        Meta(description="One text or several, all of which hold."),
+    ] = None
+    sort: Annotated[_FilterText | None, Meta(description="At most 3 fields.")] = None
+    columns: Annotated[_FilterText | None, Meta(description="At most 50 fields.")] = None
+    limit: Annotated[int, Meta(ge=1, le=500, description="Runs of one page.")] = 50
+    cursor: Annotated[Cursor | None, Meta(description="From the page before.")] = None
+    view: Annotated[
+        Annotated[str, Meta(max_length=64)] | None,
+        Meta(description="A saved view: its filter holds too; sort and columns given here win."),
+    ] = None
+    total: Annotated[bool, Meta(description="Count all that match.")] = False
+
+
+class SeriesField(Answer, kw_only=True):
+    """One series that runs of the project have."""
+
+    key: Annotated[str, Meta(description="The key of the metric.")]
+    labels: Annotated[dict[str, str], Meta(description="By name.")]
+
+
+class RunFields(Answer, kw_only=True):
+    """`GET /v1/runs/fields`: what a filter can name in the project."""
+
+    metrics: Annotated[list[SeriesField], Meta(description="By key, then labels.")]
+    label_values: Annotated[dict[str, list[str]], Meta(description="By name of the label.")]
+    params: Annotated[list[str], Meta(description="Keys.")]
+    tags: Annotated[list[str], Meta(description="Keys.")]
+    is_complete: Annotated[bool, Meta(description="False: more begin with the prefix.")]
+
+
+class ParseBody(Request, kw_only=True):
+    """`POST /v1/search/parse`: is it right, and how is it read?"""
+
+    filter: Annotated[_FilterText, Meta(description="A filter.")] = ""
+    sort: Annotated[_FilterText | None, Meta(description="A sort.")] = None
+    columns: Annotated[_FilterText | None, Meta(description="Columns.")] = None
+
+
+class ParsedFilter(Answer, kw_only=True):
+    """How a filter is read."""
+
+    tree: Annotated[Any, Meta(description="The filter's nodes; null where it is empty.")]
+    canonical: Annotated[str, Meta(description="The filter, fully bracketed.")]
+    sort: Annotated[list[str], Meta(description="In canonical spelling.")]
+    columns: Annotated[list[str], Meta(description="In canonical spelling.")]
+
+
+class AttemptBody(Request, kw_only=True):
+    """`POST /v1/runs/{id}/attempts`: a stream and rank goes at the run once more."""
+
+    stream: Annotated[StreamName, Meta(description="Empty is the default one.")] = ""
+    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank.")] = 0
+    number: Annotated[int, Meta(ge=1, le=2**31 - 1, description="1 for the first.")]
+    from_step: Annotated[
+        Step | None, Meta(description="From here on it takes the place of what was before.")
+    ] = None
+    started: Annotated[
+        Annotated[datetime, Meta(tz=True)] | None, Meta(description="By default now.")
+    ] = None
+
+
+class AttemptEnd(Request, kw_only=True):
+    """`PATCH /v1/runs/{id}/attempts`: how one ended."""
+
+    stream: Annotated[StreamName, Meta(description="Empty is the default one.")] = ""
+    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank.")] = 0
+    number: Annotated[int, Meta(ge=1, le=2**31 - 1, description="1 for the first.")]
+    status: Annotated[RunStatus, Meta(description="How it ended.")]
+    finished: Annotated[
+        Annotated[datetime, Meta(tz=True)] | None, Meta(description="By default now.")
+    ] = None
+
+
+class AttemptFacts(Answer, kw_only=True):
+    """One attempt of a stream and rank."""
+
+    stream: Annotated[str, Meta(description="Empty is the default one.")]
+    rank: Annotated[int, Meta(description="The rank.")]
+    number: Annotated[int, Meta(description="1 for the first.")]
+    from_step: Annotated[int | None, Meta(description="Where it took over.")]
+    source: Annotated[Source, Meta(description="Which way it came.")]
+    started: Annotated[datetime, Meta(description="When it began.")]
+    finished: Annotated[datetime | None, Meta(description="When it ended.")]
+    status: Annotated[RunStatus | None, Meta(description="Null while it goes on.")]
+
+
+class AttemptList(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/attempts`."""
+
+    attempts: Annotated[
+        list[AttemptFacts], Meta(description="Registered ones, by stream, rank and number.")
+    ]

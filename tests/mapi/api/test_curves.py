@@ -1,0 +1,301 @@
+"""Series and curves through the API, against plain Python."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.mapi.callers import Caller
+
+pytestmark = pytest.mark.anyio
+
+NOW_US = 1_780_000_000_000_000
+WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def wire(value: float) -> Any:
+    for word, number in WORDS.items():
+        if repr(number) == repr(value):
+            return word
+    return value
+
+
+async def pages(caller: Caller, path: str, **params: Any) -> list[dict[str, Any]]:
+    found = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = await caller.get(path, params={**params, **cursor})
+        found.append(page)
+        if page["next_cursor"] is None:
+            return found
+        cursor = {"cursor": page["next_cursor"]}
+
+
+async def test_series_come_in_pages_each_once_and_in_order(caller: Caller) -> None:
+    run = await caller.make_run()
+    names = [
+        ("a", {}),
+        ("a", {"x": "1"}),
+        ("a", {"x": "2"}),
+        ("b", {"x": "1", "y": "é"}),
+        ("c", {}),
+    ]
+    body = [{"key": key, "labels": labels, "step": 3, "value": 1.0} for key, labels in names[::-1]]
+    await caller.post(f"/v1/runs/{run}/metrics", {"points": body})
+    for limit in (1, 2, 5, 50):
+        found = await pages(caller, f"/v1/runs/{run}/metrics", limit=limit)
+        series = [(one["key"], one["labels"]) for page in found for one in page["series"]]
+        assert series == names
+        assert len(found) == -(-len(names) // limit)
+
+
+async def test_series_are_chosen_by_keys_and_labels(caller: Caller) -> None:
+    run = await caller.make_run()
+    for key, labels in (("a", {}), ("a", {"x": "1"}), ("b", {"x": "1"}), ("c", {"x": "1"})):
+        await caller.log(run, key, [1.0], labels=labels)
+    found = await caller.get(
+        f"/v1/runs/{run}/metrics", params=[("key", "a"), ("key", "b"), ("label.x", "1")]
+    )
+    assert [one["key"] for one in found["series"]] == ["a", "b"]
+    assert found["series"][0]["last_value"] == 1.0
+
+
+async def test_a_cursor_is_good_for_its_own_question_only(caller: Caller) -> None:
+    run, other = await caller.make_run(), await caller.make_run()
+    for one in (run, other):
+        for key in ("a", "b"):
+            await caller.log(one, key, [1.0])
+    page = await caller.get(f"/v1/runs/{run}/metrics", params={"limit": 1})
+    cursor = page["next_cursor"]
+    for path, params in (
+        (f"/v1/runs/{other}/metrics", {"cursor": cursor}),
+        (f"/v1/runs/{run}/metrics", {"cursor": cursor, "key": "b"}),
+        (f"/v1/runs/{run}/metrics", {"cursor": cursor[:-8] + "AAAAAAAA"}),
+        (f"/v1/runs/{run}/metrics", {"cursor": "é"}),
+        (f"/v1/runs/{run}/metrics", {"cursor": ""}),
+    ):
+        problem = await caller.get(path, params=params, status=422)
+        assert problem["errors"][0]["pointer"] == "/query/cursor"
+
+
+VALUES = [0.5, -0.0, 1e300, -1e300, 5e-324, math.nan, math.inf, -math.inf, 0.1, 1.0]
+
+
+async def test_points_are_those_that_were_logged_in_any_pages(caller: Caller) -> None:
+    run = await caller.make_run()
+    steps = [0, 1, 7, 8, 100, 2**40, 2**53 + 1, 2**62, 2**63 - 2, 2**63 - 1]
+    await caller.log(
+        run,
+        "loss",
+        [wire(one) for one in VALUES],
+        steps=steps,
+        times=[NOW_US + at for at in range(10)],
+    )
+    expected = [
+        [step, NOW_US + at, wire(value)]
+        for at, (step, value) in enumerate(zip(steps, VALUES, strict=True))
+    ]
+    for limit in (1, 3, 10, 100):
+        found = await pages(caller, f"/v1/runs/{run}/metrics/points", key="loss", limit=limit)
+        points = [one for page in found for one in page["points"]]
+        assert [[repr(part) for part in one] for one in points] == [
+            [repr(part) for part in one] for one in expected
+        ]
+        assert {page["points_total"] for page in found} == {10}
+    some = await caller.get(
+        f"/v1/runs/{run}/metrics/points", params={"key": "loss", "from": 1, "to": 100}
+    )
+    assert [one[0] for one in some["points"]] == [1, 7, 8]
+    assert some["points_total"] == 3
+
+
+def bucket_by_rule(points: list[tuple[int, float]]) -> dict[str, Any]:
+    finite = [one for one in points if math.isfinite(one[1])]
+    low = min(finite, key=lambda one: (one[1], one[0]), default=(None, None))
+    high = min(finite, key=lambda one: (-one[1], one[0]), default=(None, None))
+    return {
+        "first_step": points[0][0],
+        "last_step": points[-1][0],
+        "first": wire(points[0][1]),
+        "last": wire(points[-1][1]),
+        "min": low[1],
+        "min_step": low[0],
+        "max": high[1],
+        "max_step": high[0],
+        "first_x": None,
+        "last_x": None,
+        "count": len(points),
+        "nonfinite_count": len(points) - len(finite),
+    }
+
+
+SHAPES = {
+    "dense": list(range(500)),
+    "sparse": [at * at for at in range(500)],
+    "far": [2**62 + at * 2**50 for at in range(500)],
+    "with a scalar": [-1, *range(499)],
+    "ends": [-1, *(at * (2**63 // 498) for at in range(498)), 2**63 - 1],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("buckets", [1, 2, 7, 100, 499])
+async def test_buckets_keep_every_extreme(caller: Caller, shape: str, buckets: int) -> None:
+    run = await caller.make_run()
+    steps = SHAPES[shape]
+    values = [VALUES[at * 7 % 10] if at % 3 else math.sin(at) for at in range(500)]
+    rows = [
+        {"key": "loss", "value": wire(value), **({"step": step} if step >= 0 else {})}
+        for step, value in zip(steps, values, strict=True)
+    ]
+    await caller.post(f"/v1/runs/{run}/metrics", {"points": rows})
+    params = {"key": "loss", "buckets": buckets}
+    found = await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
+    assert found["points"] is None
+    assert found["points_total"] == 500
+    assert len(found["buckets"]) <= buckets
+    points = dict(zip(steps, values, strict=True))
+    covered = 0
+    for one in found["buckets"]:
+        inside = [step for step in points if one["first_step"] <= step <= one["last_step"]]
+        assert repr(one) == repr(
+            {name: bucket_by_rule([(step, points[step]) for step in inside])[name] for name in one}
+        )
+        covered += len(inside)
+    assert covered == 500
+    assert found == await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
+
+
+async def test_points_come_whenever_they_fit_into_the_buckets(caller: Caller) -> None:
+    run = await caller.make_run()
+    await caller.log(run, "loss", [float(one) for one in range(20)])
+    found = await caller.get(
+        f"/v1/runs/{run}/metrics/points", params={"key": "loss", "buckets": 20}
+    )
+    assert len(found["points"]) == found["points_total"] == 20
+    assert found["buckets"] is None
+    found = await caller.get(
+        f"/v1/runs/{run}/metrics/points", params={"key": "loss", "buckets": 19}
+    )
+    assert found["points"] is None
+
+
+async def test_a_curve_can_be_drawn_over_another_metric_and_over_time(caller: Caller) -> None:
+    run = await caller.make_run(started="2026-05-28T20:26:40Z")  # NOW_US
+    times = [NOW_US + at * 250_000 for at in range(6)]
+    await caller.log(run, "loss", [5.0, 4.0, 3.0, 2.0, 1.0, 0.0], times=times)
+    await caller.log(run, "epoch", [0.0, 0.0, "NaN", 1.0, 2.0], labels={"split": "val"})
+    path = f"/v1/runs/{run}/metrics/points"
+    exact = await caller.get(path, params={"key": "loss", "x": "epoch{split=val}"})
+    assert exact["xs"] == [0.0, 0.0, "NaN", 1.0, 2.0, None]
+    assert len(exact["points"]) == 6
+    found = await caller.get(path, params={"key": "loss", "x": "epoch{split=val}", "buckets": 2})
+    assert found["points_total"] == 6
+    assert found["points_without_x"] == 2
+    assert [
+        (one["first_x"], one["last_x"], one["count"], one["min"], one["max"])
+        for one in found["buckets"]
+    ] == [(0.0, 0.0, 2, 4.0, 5.0), (1.0, 2.0, 2, 1.0, 2.0)]
+    found = await caller.get(path, params={"key": "loss", "x": "run_time"})
+    assert found["xs"] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
+    found = await caller.get(path, params={"key": "loss", "x": "time", "buckets": 3})
+    assert [one["first_x"] for one in found["buckets"]] == [
+        NOW_US / 1e6,
+        NOW_US / 1e6 + 0.5,
+        NOW_US / 1e6 + 1.0,
+    ]
+
+
+WRONG = [
+    ({}, "key"),
+    ({"key": "Loss"}, "key"),
+    ({"key": "loss", "buckets": 0}, "buckets"),
+    ({"key": "loss", "buckets": 4_001}, "buckets"),
+    ({"key": "loss", "buckets": "many"}, "buckets"),
+    ({"key": "loss", "bucket": 5}, "bucket"),
+    ({"key": "loss", "from": -2}, "from"),
+    ({"key": "loss", "to": 2**63}, "to"),
+    ({"key": "loss", "from": 10**30}, "from"),
+    ({"key": "loss", "limit": 0}, "limit"),
+    ({"key": "loss", "limit": 5, "buckets": 5}, "limit"),
+    ({"key": "loss", "attempt": 0}, "attempt"),
+    ({"key": "loss", "label.Split": "val"}, "label.Split"),
+    ({"key": "loss", "label.split": ""}, "label.split"),
+    ({"key": "loss", "x": "epoch{split"}, "x"),
+    ({"key": "loss", "x": "epoch.min"}, "x"),
+    ({"key": "loss", "x": "params.lr"}, "x"),
+    ({"key": "loss", "cursor": "x"}, "cursor"),
+    ({"key": "loss", "run": "x"}, "run"),
+    ({"key": ["loss", "loss"]}, "key"),
+]
+
+
+@pytest.mark.parametrize(("params", "name"), WRONG, ids=str)
+async def test_a_wrong_question_is_told_where_it_is_wrong(
+    caller: Caller, params: dict[str, Any], name: str
+) -> None:
+    run = await caller.make_run()
+    await caller.log(run, "loss", [1.0])
+    problem = await caller.get(f"/v1/runs/{run}/metrics/points", params=params, status=422)
+    assert problem["code"] == "SCHEMA_INVALID"
+    assert problem["errors"][0]["pointer"] == f"/query/{name}", problem
+
+
+async def test_a_mistyped_parameter_is_refused_with_the_right_one(caller: Caller) -> None:
+    run = await caller.make_run()
+    problem = await caller.get(f"/v1/runs/{run}/metrics", params={"curser": "a"}, status=422)
+    assert "did you mean 'cursor'?" in problem["errors"][0]["message"]
+    problem = await caller.get("/healthz", params={"deep": "1"}, status=422)
+    assert "this route has none" in problem["errors"][0]["message"]
+
+
+async def test_curves_of_other_tenants_do_not_exist(
+    caller: Caller, stranger: Caller, viewer: Caller
+) -> None:
+    run = await caller.make_run()
+    await caller.log(run, "loss", [1.0])
+    for path in (f"/v1/runs/{run}/metrics", f"/v1/runs/{run}/metrics/points?key=loss"):
+        await viewer.get(path)
+        foreign = await stranger.get(path, status=404)
+        missing = await stranger.get(path.replace(run[-6:], "abcdef"), status=404)
+        assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
+    await caller.get(f"/v1/runs/{run}/metrics/points", params={"key": "acc"}, status=404)
+
+
+async def test_a_curve_over_attempts_has_the_newest_value_of_each_step(caller: Caller) -> None:
+    run = await caller.make_run()
+    path = f"/v1/runs/{run}"
+    written = {1: list(range(100)), 2: list(range(60, 90)), 3: [10, 95]}
+    stops = {1: 60, 2: None, 3: None}
+    await caller.post(f"{path}/attempts", {"number": 1})
+    await caller.log(run, "loss", [1.0] * 100, attempt=1)
+    await caller.post(f"{path}/attempts", {"number": 2, "from_step": 60})
+    await caller.log(run, "loss", [2.0] * 30, start=60, attempt=2)
+    await caller.post(f"{path}/attempts", {"number": 3})
+    await caller.log(run, "loss", [3.0, 3.0], steps=[10, 95], attempt=3)
+    expected: dict[int, float] = {}
+    for attempt, steps in written.items():
+        stop = stops[attempt]
+        expected |= {step: float(attempt) for step in steps if stop is None or step < stop}
+    points = f"{path}/metrics/points"
+    found = await caller.get(points, params={"key": "loss"})
+    assert [(one[0], one[2]) for one in found["points"]] == sorted(expected.items())
+    assert found["points_total"] == len(expected)
+    for attempt, steps in written.items():
+        one = await caller.get(points, params={"key": "loss", "attempt": attempt})
+        assert [point[0] for point in one["points"]] == steps
+        assert {point[2] for point in one["points"]} == {float(attempt)}
+    await caller.get(points, params={"key": "loss", "attempt": 4}, status=404)
+    found = await caller.get(points, params={"key": "loss", "buckets": 7})
+    assert found["points_total"] == len(expected)
+    for bucket in found["buckets"]:
+        inside = [
+            (step, value)
+            for step, value in sorted(expected.items())
+            if bucket["first_step"] <= step <= bucket["last_step"]
+        ]
+        rule = bucket_by_rule(inside)
+        assert bucket == {name: rule[name] for name in bucket}

@@ -1,0 +1,251 @@
+"""Event streams of two replicas over one database: write through one, follow through the other."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psycopg
+import pytest
+from tests.mapi.callers import Caller, make_token
+from tests.mapi.serving import Frame, frames, serving_replica
+
+from mapi.api import events
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.mapi.tenants import Tenant
+
+    from mapi.tracking.changes import Changes
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass(frozen=True)
+class Replica:
+    url: str
+    caller: Caller
+    changes: Changes
+
+
+@asynccontextmanager
+async def replica(database_url: str, token: str) -> AsyncIterator[Replica]:
+    limits = httpx.Limits(max_connections=None)
+    async with (
+        serving_replica(database_url) as (url, changes),
+        httpx.AsyncClient(base_url=url, timeout=30, limits=limits) as client,
+    ):
+        yield Replica(url, Caller(client, token), changes)
+
+
+@pytest.fixture
+def token(tenant: Tenant) -> str:
+    return make_token(tenant)
+
+
+@asynccontextmanager
+async def stream(of: Replica, path: str, **headers: str) -> AsyncIterator[AsyncIterator[Frame]]:
+    async with of.caller.client.stream(
+        "GET", path, headers={**of.caller.headers, **headers}
+    ) as answer:
+        assert answer.status_code == 200, await answer.aread()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield frames(answer)
+
+
+async def wait_for(found: AsyncIterator[Frame], kind: str, *, seconds: float = 10) -> Frame:
+    async with asyncio.timeout(seconds):
+        async for frame in found:
+            if frame.kind == kind:
+                return frame
+    raise AssertionError(f"the stream ended without {kind}")
+
+
+async def test_what_one_replica_writes_the_other_tells(database_url: str, token: str) -> None:
+    async with replica(database_url, token) as one, replica(database_url, token) as two:
+        run = await one.caller.make_run()
+        async with stream(two, f"/v1/runs/{run}/events") as found:
+            first = await wait_for(found, "status")
+            assert first.body["status"] == "running"
+            await one.caller.log(run, "loss", [3.0, 1.0], labels={"split": "val"})
+            tracking = await wait_for(found, "tracking")
+            (series,) = tracking.body["series"]
+            assert (series["key"], series["count"], series["min_value"]) == ("loss", 2, 1.0)
+            await one.caller.post(f"/v1/runs/{run}/params", {"params": {"lr": 0.1}})
+            assert (await wait_for(found, "tracking")).body["params"]["lr"]["number"] == 0.1
+            await one.caller.send("PUT", f"/v1/runs/{run}/tags", json={"tags": {"stage": "a"}})
+            assert (await wait_for(found, "tracking")).body["tags"] == {"stage": "a"}
+            await one.caller.send("DELETE", f"/v1/runs/{run}/tags/stage", status=204)
+            assert (await wait_for(found, "tracking")).body["is_partial"]
+            lines = [{"message": f"line {at}"} for at in range(3)]
+            await one.caller.post(f"/v1/runs/{run}/logs", {"lines": lines})
+            told = await wait_for(found, "log")
+            assert [line["message"] for line in told.body["lines"]] == [
+                "line 0",
+                "line 1",
+                "line 2",
+            ]
+            await one.caller.send("PATCH", f"/v1/runs/{run}", json={"status": "failed"})
+            assert (await wait_for(found, "status")).body["status"] == "failed"
+
+
+async def test_a_reader_comes_back_where_it_was(database_url: str, token: str) -> None:
+    async with replica(database_url, token) as one:
+        run = await one.caller.make_run()
+        path = f"/v1/runs/{run}/events"
+        async with stream(one, path) as found:
+            first = await wait_for(found, "status")
+        assert first.id is not None
+        await one.caller.log(run, "loss", [1.0])
+        lines = [{"message": f"line {at}"} for at in range(1_200)]
+        await one.caller.post(f"/v1/runs/{run}/logs", {"lines": lines})
+        seen: list[str] = []
+        series: list[str] = []
+        position = first.id
+        while len(seen) < 1_200:
+            # Cut behind every frame that has an id.
+            async with stream(one, path, **{"Last-Event-ID": position}) as found:
+                async with asyncio.timeout(10):
+                    async for frame in found:
+                        series += [one["key"] for one in frame.body.get("series", [])]
+                        if frame.kind == "log":
+                            seen += [line["message"] for line in frame.body["lines"]]
+                        if frame.id is not None:
+                            assert [int(part) for part in frame.id.split(".")] >= [
+                                int(part) for part in position.split(".")
+                            ]
+                            position = frame.id
+                            break
+        assert seen == [f"line {at}" for at in range(1_200)]
+        assert series == ["loss"]
+        async with stream(one, path, **{"Last-Event-ID": "999999999.1"}) as found:
+            assert (await wait_for(found, "tracking")).body["is_partial"]
+        for wrong in ("5", "a.b", "1.99999999999999999999", "-1.0"):
+            problem = await one.caller.get(path, status=422, headers={"Last-Event-ID": wrong})
+            assert problem["errors"][0]["pointer"] == "/header/Last-Event-ID"
+
+
+async def test_a_project_tells_of_its_runs_and_of_no_others(
+    database_url: str, token: str, other_tenant: Tenant
+) -> None:
+    async with replica(database_url, token) as one:
+        other = Caller(one.caller.client, make_token(other_tenant))
+        async with stream(one, "/v1/events?project=default") as found:
+            await wait_for(found, "runs")
+            await other.make_run()
+            run = await one.caller.make_run()
+            told = await wait_for(found, "runs")
+            assert told.body == {"type": "runs", "runs": [run], "is_partial": False}
+        async with stream(one, "/v1/events", **{"Last-Event-ID": "1"}) as found:
+            assert (await wait_for(found, "runs")).body["is_partial"]
+        await one.caller.get("/v1/events", params={"project": "none"}, status=422)
+        await other.get(f"/v1/runs/{run}/events", status=404)
+
+
+async def test_a_stream_ends_when_its_reader_has_lost_the_right(
+    database_url: str, token: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_RIGHTS_SECONDS", 0.2)
+    async with replica(database_url, token) as one:
+        run = await one.caller.make_run()
+        async with stream(one, f"/v1/runs/{run}/events") as found:
+            await wait_for(found, "status")
+            await one.caller.log(run, "loss", [1.0])
+            await wait_for(found, "tracking")
+            with psycopg.connect(tenant.server.superuser_url()) as connection:
+                connection.execute(
+                    "update mapi.tokens set revoked = now() where tenant_id = %s", [tenant.id]
+                )
+            async with asyncio.timeout(10):
+                assert [frame async for frame in found] == []
+
+
+async def test_silence_is_broken_by_comments_and_ended_by_the_server(
+    database_url: str, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_COMMENT_SECONDS", 0.05)
+    async with replica(database_url, token) as one:
+        run = await one.caller.make_run()
+        async with one.caller.client.stream(
+            "GET", f"/v1/runs/{run}/events", headers=one.caller.headers
+        ) as answer:
+            lines = answer.aiter_lines()
+            comments = 0
+            async with asyncio.timeout(10):
+                async for line in lines:
+                    comments += line.startswith(":")
+                    if comments == 3:
+                        break
+            one.changes.end_streams()
+            async with asyncio.timeout(10):
+                async for _ in lines:
+                    pass
+        await one.caller.get(f"/v1/runs/{run}/events", status=503)
+
+
+async def test_a_reader_that_does_not_read_is_cut(
+    database_url: str, token: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_SEND_SECONDS", 0.3)
+    async with replica(database_url, token) as one:
+        run = await one.caller.make_run()
+        line = {"message": "x" * 16_000}
+        host, _, port = one.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1_024)
+        writer.write(
+            f"GET /v1/runs/{run}/events HTTP/1.1\r\nHost: x\r\n"
+            f"Authorization: Bearer {one.caller.token}\r\n\r\n".encode()
+        )
+        await reader.readuntil(b"event: status")
+        with psycopg.connect(tenant.server.superuser_url()) as connection:
+            connection.execute(
+                'update mapi.runs set limits = \'{"log_bytes": "unlimited"}\' where id = %s',
+                [run[4:]],
+            )
+        for _ in range(30):
+            await one.caller.post(f"/v1/runs/{run}/logs", {"lines": [line] * 30})
+        async with asyncio.timeout(20):
+            while one.changes.is_followed():  # noqa: ASYNC110 - the server has no event for it
+                await asyncio.sleep(0.05)
+        writer.close()
+
+
+async def test_two_hundred_streams_follow_while_points_come_in(
+    database_url: str, token: str, record_property: Any
+) -> None:
+    async with replica(database_url, token) as one, replica(database_url, token) as two:
+        runs = [await one.caller.make_run() for _ in range(4)]
+        sent: dict[tuple[str, int], float] = {}
+        delays: list[float] = []
+        opened = asyncio.Semaphore(0)
+
+        async def follow(run: str) -> None:
+            async with stream(two, f"/v1/runs/{run}/events") as found:
+                async with asyncio.timeout(60):
+                    async for frame in found:
+                        if frame.kind == "status":
+                            opened.release()
+                            continue
+                        (series,) = frame.body["series"]
+                        delays.append(time.monotonic() - sent[run, series["count"]])
+                        if series["count"] == 10:
+                            return
+
+        followers = [asyncio.create_task(follow(run)) for run in runs for _ in range(50)]
+        for _ in followers:
+            async with asyncio.timeout(60):
+                await opened.acquire()
+        for step in range(10):
+            for run in runs:
+                sent[run, step + 1] = time.monotonic()
+                await one.caller.log(run, "loss", [1.0], start=step)
+            await asyncio.sleep(0.25)
+        await asyncio.gather(*followers)
+        delays.sort()
+        record_property("p95_seconds", delays[len(delays) * 95 // 100])
+        assert len(delays) >= 200

@@ -1,0 +1,201 @@
+"""Experiments: made, changed, archived and deleted, and what each does to their runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.mapi.callers import Caller
+
+pytestmark = pytest.mark.anyio
+
+
+async def make(caller: Caller, name: str = "study", **sent: Any) -> dict[str, Any]:
+    found: dict[str, Any] = await caller.post(
+        "/v1/experiments", {"name": name, **sent}, status=201
+    )
+    return found
+
+
+async def runs_of(caller: Caller, experiment: str) -> list[str]:
+    page = await caller.get("/v1/runs", params={"filter": f'experiment = "{experiment}"'})
+    return [one["id"] for one in page["runs"]]
+
+
+async def test_an_experiment_is_read_as_it_was_made(caller: Caller) -> None:
+    made = await make(caller, description="# Why\nthis")
+    found = await caller.get(f"/v1/experiments/{made['id']}")
+    assert found == made
+    assert (found["name"], found["description"]) == ("study", "# Why\nthis")
+    assert (found["archived"], found["runs"], found["project"]) == (None, 0, "default")
+    known = {"If-None-Match": made["etag"]}
+    await caller.send("GET", f"/v1/experiments/{made['id']}", status=304, headers=known)
+
+
+async def test_a_name_is_unique_unless_the_one_that_has_it_is_asked_for(caller: Caller) -> None:
+    made = await make(caller)
+    problem = await caller.post("/v1/experiments", {"name": "study"}, status=409)
+    assert problem["code"] == "NAME_TAKEN"
+    got = await caller.post(
+        "/v1/experiments?if_exists=get", {"name": "study", "description": "not taken"}
+    )
+    assert got == made
+    other = await caller.post("/v1/experiments?if_exists=get", {"name": "another"}, status=201)
+    assert other["id"] != made["id"]
+
+
+async def test_ten_who_get_or_make_one_name_at_once_have_one(caller: Caller) -> None:
+    async def ask() -> str:
+        answer = await caller.client.post(
+            "/v1/experiments?if_exists=get", json={"name": "raced"}, headers=caller.headers
+        )
+        assert answer.status_code in {200, 201}, answer.text
+        found: str = answer.json()["id"]
+        return found
+
+    assert len(set(await asyncio.gather(*(ask() for _ in range(10))))) == 1
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({"name": ""}, "/name"),
+    ({"name": "x" * 201}, "/name"),
+    ({"name": "a\x00"}, "/name"),
+    ({}, "/name"),
+    ({"name": "a", "description": "x" * 20_001}, "/description"),
+    ({"name": "a", "project": "none of ours"}, "/project"),
+    ({"name": "a", "color": "red"}, "/color"),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer"), WRONG, ids=str)
+async def test_a_wrong_experiment_is_told_where(caller: Caller, body: Any, pointer: str) -> None:
+    problem = await caller.post("/v1/experiments", body, status=422)
+    assert problem["errors"][0]["pointer"] == pointer
+
+
+async def test_a_patch_changes_what_it_names_for_whoever_read_the_newest(caller: Caller) -> None:
+    made = await make(caller, description="before")
+    at = f"/v1/experiments/{made['id']}"
+    changed = (await caller.send("PATCH", at, json={"name": "renamed"})).json()
+    assert (changed["name"], changed["description"]) == ("renamed", "before")
+    stale = {"If-Match": made["etag"]}
+    await caller.send("PATCH", at, status=412, json={"name": "again"}, headers=stale)
+    fresh = {"If-Match": changed["etag"]}
+    emptied = await caller.send("PATCH", at, json={"description": None}, headers=fresh)
+    assert emptied.json()["description"] == ""
+    await make(caller, "other")
+    answer = await caller.send("PATCH", at, status=409, json={"name": "other"})
+    assert answer.json()["code"] == "NAME_TAKEN"
+
+
+async def test_runs_are_made_in_moved_in_and_moved_out(caller: Caller) -> None:
+    made = await make(caller)
+    by_name = await caller.make_run(experiment="study")
+    by_id = await caller.make_run(experiment=made["id"])
+    moved = await caller.make_run()
+    await caller.send("PATCH", f"/v1/runs/{moved}", json={"experiment": "study"})
+    assert set(await runs_of(caller, "study")) == {by_name, by_id, moved}
+    await caller.send("PATCH", f"/v1/runs/{by_id}", json={"experiment": None})
+    assert set(await runs_of(caller, "study")) == {by_name, moved}
+    await caller.send("DELETE", f"/v1/runs/{by_name}", status=204)
+    assert (await caller.get(f"/v1/experiments/{made['id']}"))["runs"] == 1
+
+
+async def test_an_archived_experiment_takes_no_runs_and_keeps_those_it_has(caller: Caller) -> None:
+    made = await make(caller)
+    run = await caller.make_run(experiment="study", external_id="it")
+    archived = await caller.post(f"/v1/experiments/{made['id']}/archive", None)
+    assert archived["archived"] is not None
+    problem = await caller.post("/v1/runs", {"experiment": "study"}, status=409)
+    assert problem["code"] == "STATE_CONFLICT"
+    other = await caller.make_run()
+    await caller.send("PATCH", f"/v1/runs/{other}", status=409, json={"experiment": "study"})
+    # What is there can be read, changed, and found again by its own program.
+    assert await runs_of(caller, "study") == [run]
+    await caller.send("PATCH", f"/v1/runs/{run}", json={"name": "kept", "experiment": "study"})
+    again = await caller.post("/v1/runs", {"experiment": "study", "external_id": "it"})
+    assert again["id"] == run
+    await caller.post(f"/v1/experiments/{made['id']}/unarchive", None)
+    await caller.make_run(experiment="study")
+
+
+async def test_a_run_is_not_made_in_an_experiment_while_it_is_archived(caller: Caller) -> None:
+    for name in (f"raced {number}" for number in range(5)):
+        made = await make(caller, name)
+        archived, *answers = await asyncio.gather(
+            caller.client.post(f"/v1/experiments/{made['id']}/archive", headers=caller.headers),
+            *(
+                caller.client.post("/v1/runs", json={"experiment": name}, headers=caller.headers)
+                for _ in range(8)
+            ),
+        )
+        assert archived.status_code == 200
+        since = archived.json()["archived"]
+        for answer in answers:
+            assert answer.status_code in {201, 409}
+            if answer.status_code == 201:
+                assert answer.json()["created"] <= since
+
+
+async def test_a_deleted_experiment_leaves_its_runs_and_takes_its_views(caller: Caller) -> None:
+    made = await make(caller)
+    run = await caller.make_run(experiment="study")
+    before = await caller.get(f"/v1/runs/{run}")
+    view = await caller.post(
+        "/v1/saved-views", {"name": "best", "experiment": "study"}, status=201
+    )
+    await caller.send("DELETE", f"/v1/experiments/{made['id']}", status=204)
+    found = await caller.get(f"/v1/runs/{run}")
+    assert found["experiment"] is None
+    assert found["etag"] != before["etag"]
+    await caller.get(f"/v1/experiments/{made['id']}", status=404)
+    await caller.get(f"/v1/saved-views/{view['id']}", status=404)
+    audit = await caller.get("/v1/audit")
+    assert (audit["entries"][0]["action"], audit["entries"][0]["object"]) == (
+        "experiment.delete",
+        made["id"],
+    )
+
+
+async def test_pages_show_every_experiment_once_and_the_newest_first(caller: Caller) -> None:
+    made = [(await make(caller, f"study {number}"))["id"] for number in range(7)]
+    await caller.post(f"/v1/experiments/{made[2]}/archive", None)
+    found: list[str] = []
+    query: dict[str, Any] = {"limit": 3}
+    while True:
+        page = await caller.get("/v1/experiments", params=query)
+        found += [one["id"] for one in page["experiments"]]
+        if page["next_cursor"] is None:
+            break
+        query["cursor"] = page["next_cursor"]
+    assert found == made[::-1]
+    page = await caller.get("/v1/experiments", params={"archived": "true"})
+    assert [one["id"] for one in page["experiments"]] == [made[2]]
+    forged = await caller.get(
+        "/v1/experiments", params={"archived": "true", "cursor": query["cursor"]}, status=422
+    )
+    assert forged["errors"][0]["pointer"] == "/query/cursor"
+
+
+async def test_a_viewer_reads_and_changes_nothing_and_a_stranger_sees_nothing(
+    caller: Caller, viewer: Caller, stranger: Caller
+) -> None:
+    made = await make(caller)
+    at = f"/v1/experiments/{made['id']}"
+    assert await viewer.get(at) == made
+    await viewer.post("/v1/experiments", {"name": "mine"}, status=403)
+    for method, path in (
+        ("PATCH", at),
+        ("DELETE", at),
+        ("POST", f"{at}/archive"),
+        ("POST", f"{at}/unarchive"),
+    ):
+        body = {"name": "x"} if method == "PATCH" else None
+        await viewer.send(method, path, status=403, json=body)
+        await stranger.send(method, path, status=404, json=body)
+    await stranger.get(at, status=404)
+    await stranger.post("/v1/runs", {"experiment": made["id"]}, status=422)
+    assert (await stranger.get("/v1/experiments"))["experiments"] == []

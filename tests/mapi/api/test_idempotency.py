@@ -1,0 +1,153 @@
+"""A POST with a key makes one thing, however often and wherever it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.mapi.storing import temporary_objects
+from tests.mapi.tenants_access import caller, give_token, value_of
+
+from mapi.api.app import build_app
+from mapi.database.door import Database
+from mapi.wire.enums import Scope
+
+if TYPE_CHECKING:
+    from litestar import Litestar
+    from tests.mapi.tenants import Tenant
+
+pytestmark = pytest.mark.anyio
+
+
+def key() -> dict[str, str]:
+    return {"Idempotency-Key": str(uuid.uuid4())}
+
+
+def runs_of(tenant: Tenant) -> int:
+    found: int = value_of(tenant, "select count(*) from mapi.runs where tenant_id = %s", tenant.id)
+    return found
+
+
+async def test_the_same_request_gets_the_same_answer_from_every_replica(
+    app: Litestar, database_url: str, tenant: Tenant
+) -> None:
+    token, headers = give_token(tenant, Scope.WRITE), key()
+    other = Database(database_url, connections=2)
+    await other.open()
+    try:
+        answers = []
+        for replica in (app, build_app(other, version="0", objects=temporary_objects()), app):
+            async with caller(replica, token.text) as client:
+                answers.append(await client.post("/v1/runs", json={"name": "a"}, headers=headers))
+    finally:
+        await other.close()
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert len({answer.headers["location"] for answer in answers}) == 1
+    assert [answer.headers.get("idempotency-replayed") for answer in answers] == [
+        None,
+        "true",
+        "true",
+    ]
+    assert runs_of(tenant) == 1
+
+
+async def test_another_request_with_the_key_is_refused(app: Litestar, tenant: Tenant) -> None:
+    token, headers = give_token(tenant, Scope.ADMIN), key()
+    async with caller(app, token.text) as client:
+        await client.post("/v1/runs", json={"name": "a"}, headers=headers)
+        for path, body in (("/v1/runs", {"name": "b"}), ("/v1/projects", {"name": "a"})):
+            answer = await client.post(path, json=body, headers=headers)
+            assert answer.status_code == 422
+            assert answer.json()["code"] == "IDEMPOTENCY_MISMATCH"
+    assert runs_of(tenant) == 1
+
+
+async def test_of_many_at_once_one_makes_it_and_the_others_are_told(
+    app: Litestar, tenant: Tenant
+) -> None:
+    token, headers = give_token(tenant, Scope.WRITE), key()
+    async with caller(app, token.text) as client:
+        answers = await asyncio.gather(
+            *(client.post("/v1/runs", json={}, headers=headers) for _ in range(8))
+        )
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    assert runs_of(tenant) == 1
+
+
+async def test_while_the_first_is_under_way_the_second_is_told_to_wait_until_it_is_given_up(
+    app: Litestar, tenant: Tenant
+) -> None:
+    token, headers = give_token(tenant, Scope.WRITE), key()
+    async with caller(app, token.text) as client:
+        await client.post("/v1/runs", json={}, headers=headers)
+        under_way = (
+            "update mapi.idempotency_keys set status = null, body = null where tenant_id = %s"
+        )
+        value_of(tenant, under_way, tenant.id)
+        answer = await client.post("/v1/runs", json={}, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (409, "STATE_CONFLICT")
+        value_of(
+            tenant,
+            "update mapi.idempotency_keys set created = now() - interval '3 minutes'"
+            " where tenant_id = %s",
+            tenant.id,
+        )
+        assert (await client.post("/v1/runs", json={}, headers=headers)).status_code == 201
+
+
+async def test_a_failed_request_does_not_use_its_key_up(app: Litestar, tenant: Tenant) -> None:
+    token, headers = give_token(tenant, Scope.WRITE), key()
+    async with caller(app, token.text) as client:
+        assert (await client.post("/v1/runs", json={"x": 1}, headers=headers)).status_code == 422
+        assert (await client.post("/v1/runs", json={}, headers=headers)).status_code == 201
+
+
+async def test_a_key_belongs_to_its_token_and_is_free_after_a_day(
+    app: Litestar, tenant: Tenant
+) -> None:
+    headers = key()
+    one, other = give_token(tenant, Scope.WRITE), give_token(tenant, Scope.WRITE)
+    for token in (one, other):
+        async with caller(app, token.text) as client:
+            await client.post("/v1/runs", json={}, headers=headers)
+    assert runs_of(tenant) == 2
+    value_of(
+        tenant,
+        "update mapi.idempotency_keys set created = now() - interval '25 hours'"
+        " where tenant_id = %s",
+        tenant.id,
+    )
+    async with caller(app, one.text) as client:
+        answer = await client.post("/v1/runs", json={"name": "other"}, headers=headers)
+    assert answer.status_code == 201
+    kept = value_of(
+        tenant, "select count(*) from mapi.idempotency_keys where tenant_id = %s", tenant.id
+    )
+    assert kept == 1  # the other's old row went too
+
+
+async def test_a_kept_answer_is_sealed_with_the_callers_token(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin, headers = give_token(tenant, Scope.ADMIN), key()
+    body = {"name": "a", "scopes": ["runs:read"]}
+    async with caller(app, admin.text) as client:
+        made = await client.post("/v1/tokens", json=body, headers=headers)
+        again = await client.post("/v1/tokens", json=body, headers=headers)
+    assert made.json() == again.json()
+    stored = value_of(
+        tenant, "select body from mapi.idempotency_keys where tenant_id = %s", tenant.id
+    )
+    assert made.json()["token"].encode() not in stored
+    assert b"runs:read" not in stored
+
+
+@pytest.mark.parametrize("bad", ["a" * 256, "\x01"])
+async def test_a_key_that_is_none_is_refused(app: Litestar, tenant: Tenant, bad: str) -> None:
+    async with caller(app, give_token(tenant, Scope.WRITE).text) as client:
+        answer = await client.post("/v1/runs", json={}, headers={"Idempotency-Key": bad})
+    assert answer.status_code == 422
+    assert runs_of(tenant) == 0

@@ -1,0 +1,215 @@
+"""What a patch changes, the trash, and signs of life."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from mapi.tracking.heartbeat import find_lost
+
+if TYPE_CHECKING:
+    from tests.mapi.callers import Caller
+    from tests.mapi.tenants import Tenant
+
+    from mapi.database.door import Database
+
+pytestmark = pytest.mark.anyio
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+async def patch(caller: Caller, run: str, body: Any, *, status: int = 200, **kwargs: Any) -> Any:
+    answer = await caller.send("PATCH", f"/v1/runs/{run}", status=status, json=body, **kwargs)
+    return answer.json()
+
+
+async def test_a_patch_changes_what_it_names_and_null_empties(caller: Caller) -> None:
+    run = await caller.make_run(name="before", note="n")
+    first = await caller.get(f"/v1/runs/{run}")
+    found = await patch(caller, run, {"name": "é" * 200}, headers=MERGE)
+    assert (found["name"], found["note"]) == ("é" * 200, "n")
+    assert found["etag"] != first["etag"]
+    found = await patch(caller, run, {"name": None, "note": "x" * 20_000})
+    assert (found["name"], len(found["note"])) == ("", 20_000)
+    again = await patch(caller, run, {"name": None})
+    assert again["etag"] == found["etag"]
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({"name": "x" * 201}, "/name"),
+    ({"note": "x" * 20_001}, "/note"),
+    ({"name": "a\x00b"}, "/name"),
+    ({"names": "x"}, "/names"),
+    ({"status": "done"}, "/status"),
+    ({"status": None}, "/status"),
+    ({"status": "queued"}, "/status"),
+    ({"finished": "2026-11-29T10:00:00Z"}, "/finished"),
+    ({"status": "failed", "finished": "2026-11-29T10:00:00"}, "/finished"),
+    ({"status": "failed", "finished": "2020-01-01T00:00:00Z"}, "/finished"),
+    ({"status": "failed", "finished": "2999-01-01T00:00:00Z"}, "/finished"),
+    ({"experiment": "none of ours"}, "/experiment"),
+    ({"experiment": ""}, "/experiment"),
+    ([], ""),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer"), WRONG, ids=str)
+async def test_a_wrong_patch_is_told_where_and_changes_nothing(
+    caller: Caller, body: Any, pointer: str
+) -> None:
+    run = await caller.make_run(name="before", started="2026-11-29T00:00:00Z")
+    before = await caller.get(f"/v1/runs/{run}")
+    problem = await patch(caller, run, body, status=422)
+    assert problem["errors"][0]["pointer"] == pointer
+    after = await caller.get(f"/v1/runs/{run}")
+    assert after["etag"] == before["etag"]
+
+
+async def test_two_editors_do_not_undo_each_other(caller: Caller) -> None:
+    run = await caller.make_run()
+    etag = (await caller.get(f"/v1/runs/{run}"))["etag"]
+    await patch(caller, run, {"name": "mine"}, headers={"If-Match": etag})
+    for stale in (etag, f"W/{etag}", "", 'W/"2"', '"x", "y"'):
+        problem = await patch(
+            caller, run, {"name": "yours"}, status=412, headers={"If-Match": stale}
+        )
+        assert problem["code"] == "PRECONDITION_FAILED"
+    await caller.send("DELETE", f"/v1/runs/{run}", status=412, headers={"If-Match": etag})
+    found = await patch(caller, run, {"name": "both"}, headers={"If-Match": f'"0", {etag}, *'})
+    assert found["name"] == "both"
+
+
+async def test_a_run_that_is_known_is_not_sent_again(caller: Caller) -> None:
+    run = await caller.make_run()
+    etag = (await caller.get(f"/v1/runs/{run}"))["etag"]
+    await caller.send("GET", f"/v1/runs/{run}", status=304, headers={"If-None-Match": f"W/{etag}"})
+    await caller.log(run, "loss", [1.0])
+    await caller.send("GET", f"/v1/runs/{run}", status=304, headers={"If-None-Match": etag})
+    await patch(caller, run, {"note": "new"})
+    await caller.send("GET", f"/v1/runs/{run}", headers={"If-None-Match": etag})
+
+
+async def test_a_status_ends_a_run_and_takes_it_up_again(caller: Caller) -> None:
+    run = await caller.make_run(started="2026-11-29T00:00:00Z")
+    found = await patch(
+        caller, run, {"status": "failed", "reason": "signal", "finished": "2026-11-29T01:00:00Z"}
+    )
+    assert (found["status"], found["reason"], found["duration_seconds"]) == (
+        "failed",
+        "signal",
+        3_600.0,
+    )
+    found = await patch(caller, run, {"finished": "2026-11-29T02:00:00Z"})
+    assert found["duration_seconds"] == 7_200.0
+    found = await patch(caller, run, {"status": "running", "reason": None})
+    assert (found["finished"], found["reason"]) == (None, None)
+    found = await patch(caller, run, {"status": "succeeded"})
+    assert found["finished"] is not None
+    await caller.log(run, "kpi", [1.0])
+    assert (await caller.get(f"/v1/runs/{run}"))["status"] == "succeeded"
+
+
+async def test_an_executed_run_takes_no_status_from_a_client(
+    caller: Caller, tenant: Tenant
+) -> None:
+    run = await caller.make_run()
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute("update mapi.runs set kind = 'fit' where id = %s", [run[4:]])
+    problem = await patch(caller, run, {"status": "failed"}, status=409)
+    assert problem["code"] == "STATE_CONFLICT"
+    await patch(caller, run, {"name": "its name is a client's to say"})
+
+
+async def test_a_run_moves_between_experiments_but_into_no_archived_one(
+    caller: Caller, tenant: Tenant
+) -> None:
+    run = await caller.make_run()
+    ids = {name: uuid.uuid4() for name in ("open", "archived")}
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        for name, found in ids.items():
+            connection.execute(
+                "insert into mapi.experiments (tenant_id, id, project_id, name, archived)"
+                " values (%s, %s, %s, %s, case when %s = 'archived' then now() end)",
+                [tenant.id, found, tenant.project_id, name, name],
+            )
+    wanted = f"exp_{ids['open']}"
+    assert (await patch(caller, run, {"experiment": "open"}))["experiment"] == wanted
+    assert (await patch(caller, run, {"experiment": None}))["experiment"] is None
+    assert (await patch(caller, run, {"experiment": wanted}))["experiment"] == wanted
+    await patch(caller, run, {"experiment": "archived"}, status=409)
+    await patch(caller, run, {"experiment": f"exp_{uuid.uuid4()}"}, status=422)
+
+
+async def test_the_trash_gives_back_what_it_took(caller: Caller) -> None:
+    run = await caller.make_run(name="kept")
+    await caller.log(run, "loss", [1.0])
+    for _ in range(2):
+        await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    assert (await caller.get(f"/v1/runs/{run}"))["trashed"] is not None
+    await patch(caller, run, {"name": "x"}, status=409)
+    await caller.post(f"/v1/runs/{run}/restore", None)
+    found = await caller.post(f"/v1/runs/{run}/restore", None)
+    assert (found["name"], found["trashed"]) == ("kept", None)
+    assert (await caller.get(f"/v1/runs/{run}/metrics"))["series"][0]["count"] == 1
+
+
+async def test_only_writers_of_the_tenant_change_a_run(
+    caller: Caller, stranger: Caller, viewer: Caller
+) -> None:
+    run = await caller.make_run()
+    for method, path in (
+        ("PATCH", ""),
+        ("DELETE", ""),
+        ("POST", "/restore"),
+        ("POST", "/heartbeat"),
+    ):
+        for who, status in ((stranger, 404), (viewer, 403)):
+            await who.send(method, f"/v1/runs/{run}{path}", status=status, json={})
+
+
+def silent(tenant: Tenant, run: str, seconds: int) -> None:
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute(
+            "update mapi.runs set heartbeat = now() - make_interval(secs => %s) where id = %s",
+            [seconds, run[4:]],
+        )
+
+
+async def test_a_silent_run_is_lost_and_runs_again_when_it_speaks(
+    caller: Caller, tenant: Tenant, database: Database
+) -> None:
+    runs = [await caller.make_run() for _ in range(5)]
+    done, beating, writing, lively, tagged = runs
+    await patch(caller, done, {"status": "succeeded"})
+    for run in (done, beating, writing, tagged):
+        silent(tenant, run, 61)
+    silent(tenant, lively, 30)
+    found = await find_lost(database, timeout_seconds=60)
+    mine = {str(run_id) for tenant_id, _, run_id in found if tenant_id == tenant.id}
+    assert mine == {beating[4:], writing[4:], tagged[4:]}
+    lost = await caller.get(f"/v1/runs/{beating}")
+    assert lost["status"] == "lost"
+    assert "60 seconds" in lost["reason"]
+    assert await caller.post(f"/v1/runs/{beating}/heartbeat", None) == {"status": "running"}
+    await caller.log(writing, "loss", [1.0])
+    for run in (beating, writing):
+        assert (await caller.get(f"/v1/runs/{run}"))["status"] == "running"
+    assert await caller.post(f"/v1/runs/{done}/heartbeat", None) == {"status": "succeeded"}
+    assert [
+        one for one in await find_lost(database, timeout_seconds=60) if one[0] == tenant.id
+    ] == []
+
+
+async def test_one_replica_at_a_time_looks_for_lost_runs(
+    caller: Caller, tenant: Tenant, database: Database
+) -> None:
+    runs = [await caller.make_run() for _ in range(5)]
+    for run in runs:
+        silent(tenant, run, 61)
+    found = await asyncio.gather(*(find_lost(database, timeout_seconds=60) for _ in range(2)))
+    mine = [str(one[2]) for part in found for one in part if one[0] == tenant.id]
+    assert sorted(mine) == sorted(run[4:] for run in runs)

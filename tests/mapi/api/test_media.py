@@ -1,0 +1,375 @@
+"""Media: checked, kept once, replaced, within budgets, by one request or by a signed upload."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.mapi.run_caller import set_limits
+from tests.mapi.tenants_access import value_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.mapi.callers import Caller
+    from tests.mapi.tenants import Tenant
+
+pytestmark = pytest.mark.anyio
+
+TABLE_TYPE = "application/vnd.mapi.table+json"
+
+
+def chunk(name: bytes, content: bytes = b"") -> bytes:
+    checked = name + content
+    return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+
+def png(width: int = 4, height: int = 3, *, grey: int = 0) -> bytes:
+    rows = b"".join(b"\x00" + bytes([grey]) * width for _ in range(height))
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND")
+    )
+
+
+def table(rows: int = 2) -> bytes:
+    return json.dumps({"columns": ["a", "b"], "data": [[n, "x"] for n in range(rows)]}).encode()
+
+
+async def send(
+    caller: Caller,
+    run: str,
+    content: bytes,
+    *,
+    status: int = 201,
+    kind: str = "image/png",
+    label: str | None = None,
+    **query: Any,
+) -> Any:
+    if label is not None:
+        query["label.split"] = label
+    answer = await caller.send(
+        "POST",
+        f"/v1/runs/{run}/media",
+        status=status,
+        content=content,
+        params={"key": "sample", **query},
+        headers={"Content-Type": kind},
+    )
+    return answer.json()
+
+
+async def usage(caller: Caller) -> tuple[int, int]:
+    (row,) = (await caller.get("/v1/usage"))["projects"]
+    return row["media_items"], row["media_bytes"]
+
+
+def warnings_of(tenant: Tenant, run: str) -> list[str]:
+    found: list[str] = value_of(
+        tenant,
+        "select coalesce(array_agg(code), '{}') from mapi.run_events where run_id = %s",
+        run.removeprefix("run_"),
+    )
+    return found
+
+
+def kept(tmp_path: Path) -> list[Path]:
+    return [one for one in (tmp_path / "objects").rglob("*") if one.is_file()]
+
+
+async def test_what_was_sent_is_read_byte_for_byte_and_as_an_attachment(caller: Caller) -> None:
+    run = await caller.make_run()
+    for content, kind, shape in (
+        (png(), "image/png", ("png", 4, 3)),
+        (table(5), TABLE_TYPE, ("table", 2, 5)),
+    ):
+        made = await send(
+            caller,
+            run,
+            content,
+            kind=kind,
+            key=f"of_{shape[0]}",
+            step=7,
+            caption="<script>alert(1)</script>",
+            label="val",
+        )
+        assert (made["format"], made["width"], made["height"]) == shape
+        assert (made["step"], made["labels"]) == (7, {"split": "val"})
+        assert made["caption"] == "<script>alert(1)</script>"
+        assert made["sha256"] == hashlib.sha256(content).hexdigest()
+        answer = await caller.send("GET", f"/v1/runs/{run}/media/{made['id']}/content")
+        assert answer.content == content
+        assert answer.headers["content-disposition"].startswith("attachment; filename=")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        known = {"If-None-Match": answer.headers["etag"]}
+        at = f"/v1/runs/{run}/media/{made['id']}/content"
+        await caller.send("GET", at, status=304, headers=known)
+    page = await caller.get(f"/v1/runs/{run}/media")
+    assert [one["key"] for one in page["media"]] == ["of_png", "of_table"]
+
+
+async def test_the_same_bytes_at_the_same_place_are_kept_once(
+    caller: Caller, tmp_path: Path
+) -> None:
+    run = await caller.make_run()
+    first = await send(caller, run, png(), step=1)
+    again = await send(caller, run, png(), step=1, status=200)
+    assert again == first
+    elsewhere = await send(caller, run, png(), step=2)
+    assert elsewhere["id"] != first["id"]
+    assert await usage(caller) == (2, 2 * len(png()))
+    assert len(kept(tmp_path)) == 2
+
+
+async def test_other_bytes_at_the_same_place_replace_the_item(
+    caller: Caller, tmp_path: Path
+) -> None:
+    run = await caller.make_run()
+    first = await send(caller, run, png(), step=1)
+    second = await send(caller, run, png(grey=9), step=1)
+    assert second["id"] != first["id"]
+    page = await caller.get(f"/v1/runs/{run}/media")
+    assert page["media"] == [second]
+    await caller.get(f"/v1/runs/{run}/media/{first['id']}/content", status=404)
+    assert await usage(caller) == (1, len(png(grey=9)))
+    assert len(kept(tmp_path)) == 1
+
+
+async def test_many_who_send_to_one_place_leave_one_item_and_one_object(
+    caller: Caller, tmp_path: Path
+) -> None:
+    run = await caller.make_run()
+    answers = await asyncio.gather(
+        *(
+            caller.client.post(
+                f"/v1/runs/{run}/media?key=sample&step=1",
+                content=png(grey=number % 3),
+                headers={**caller.headers, "Content-Type": "image/png"},
+            )
+            for number in range(12)
+        )
+    )
+    assert {answer.status_code for answer in answers} <= {200, 201}
+    (item,) = (await caller.get(f"/v1/runs/{run}/media"))["media"]
+    answer = await caller.send("GET", f"/v1/runs/{run}/media/{item['id']}/content")
+    assert hashlib.sha256(answer.content).hexdigest() == item["sha256"]
+    assert await usage(caller) == (1, item["size_bytes"])
+    assert len(kept(tmp_path)) == 1
+
+
+REJECTED: list[tuple[bytes, str, str]] = [
+    (png(), "image/jpeg", "was sent as jpeg"),
+    (table(), "image/png", "was sent as png"),
+    (b"", "image/png", ""),
+    (b"GIF89a" + bytes(20), "image/png", ""),
+    (png()[:-4], "image/png", "cut off"),
+    (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/png", ""),
+    (png() + b"PK\x03\x04", "image/png", "behind the end"),
+    (b'{"columns": ["a"], "data": [[1, 2]]}', TABLE_TYPE, ""),
+    (b"{" * 1_000_000, TABLE_TYPE, ""),
+]
+
+
+@pytest.mark.parametrize(("content", "kind", "told"), REJECTED)
+async def test_content_that_is_not_what_it_has_to_be_is_not_kept_and_warned_of(
+    caller: Caller, tenant: Tenant, tmp_path: Path, content: bytes, kind: str, told: str
+) -> None:
+    run = await caller.make_run()
+    problem = await send(caller, run, content, kind=kind, status=422)
+    (fault,) = problem["errors"]
+    assert fault["code"] == "MEDIA_REJECTED"
+    assert told in fault["message"]
+    assert kept(tmp_path) == []
+    assert (await caller.get(f"/v1/runs/{run}/media"))["media"] == []
+    assert warnings_of(tenant, run) == ["MEDIA_REJECTED"]
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"key": "Sample"}, "/query/key"),
+    ({"key": "../etc"}, "/query/key"),
+    ({"step": -1}, "/query/step"),
+    ({"step": 2**63}, "/query/step"),
+    ({"label.Split": "val"}, "/query/label.Split"),
+    ({"label.stream": "data"}, "/query/labels"),
+    ({"time": 1_700_000_000}, "/query/time"),
+    ({"caption": "x" * 2_001}, "/query/caption"),
+    ({"caption": "\x00"}, "/query"),
+    ({"rank": -1}, "/query/rank"),
+    ({"colour": "red"}, "/query/colour"),
+]
+
+
+@pytest.mark.parametrize(("query", "pointer"), WRONG, ids=str)
+async def test_a_wrong_place_is_told_where(
+    caller: Caller, tmp_path: Path, query: dict[str, Any], pointer: str
+) -> None:
+    run = await caller.make_run()
+    problem = await send(caller, run, png(), status=422, **query)
+    assert problem["errors"][0]["pointer"] == pointer
+    assert kept(tmp_path) == []
+
+
+async def test_too_much_is_counted_and_told_once_and_never_kept(
+    caller: Caller, tenant: Tenant, tmp_path: Path
+) -> None:
+    set_limits(tenant, media_items=2, media_bytes=1_000, media_item_bytes=500)
+    run = await caller.make_run()
+    await send(caller, run, png(), step=0)
+    await send(caller, run, png(), step=1)
+    for step in (2, 3):
+        problem = await send(caller, run, png(), step=step, status=429)
+        assert (problem["code"], problem.get("retryable", False)) == ("QUOTA_EXCEEDED", False)
+    # What replaces takes the place of what it replaces, and what is there already costs nothing.
+    await send(caller, run, png(grey=1), step=1)
+    await send(caller, run, png(grey=1), step=1, status=200)
+    await send(caller, run, table(60), kind=TABLE_TYPE, step=1, status=429)
+    assert len(kept(tmp_path)) == 2
+    found = await caller.get(f"/v1/runs/{run}")
+    assert found["dropped"] == {"media_items": 2, "media_item_bytes": 1}
+    assert warnings_of(tenant, run) == ["MEDIA_BUDGET"]
+
+
+async def signed(caller: Caller, run: str, content: bytes, **sent: Any) -> dict[str, Any]:
+    found: dict[str, Any] = await caller.post(
+        f"/v1/runs/{run}/media/uploads",
+        {
+            "size_bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "format": "png",
+            **sent,
+        },
+        status=201,
+    )
+    return found
+
+
+async def upload(caller: Caller, permit: dict[str, Any], content: bytes) -> int:
+    # Without a token: the form is what permits it.
+    answer = await caller.client.post(
+        "/v1/uploads", data=permit["fields"], files={"file": ("a.png", content, "image/png")}
+    )
+    return answer.status_code
+
+
+async def test_an_upload_is_sent_without_a_token_once_and_then_recorded(
+    caller: Caller, tmp_path: Path
+) -> None:
+    run = await caller.make_run()
+    permit = await signed(caller, run, png())
+    assert await upload(caller, permit, png()) == 204
+    assert await upload(caller, permit, png()) == 409
+    record = {
+        "upload_key": permit["key"],
+        "sha256": hashlib.sha256(png()).hexdigest(),
+        "key": "sample",
+        "labels": {"split": "val"},
+        "step": 3,
+    }
+    made = await caller.post(f"/v1/runs/{run}/media", record, status=201)
+    assert (made["key"], made["labels"], made["step"]) == ("sample", {"split": "val"}, 3)
+    answer = await caller.send("GET", f"/v1/runs/{run}/media/{made['id']}/content")
+    assert answer.content == png()
+    # The upload itself is gone: what is kept is the copy that was checked.
+    assert len(kept(tmp_path)) == 1
+    problem = await caller.post(f"/v1/runs/{run}/media", record, status=422)
+    assert problem["errors"][0]["pointer"] == "/upload_key"
+
+
+async def test_an_upload_that_lies_is_refused(caller: Caller, tmp_path: Path) -> None:
+    run = await caller.make_run()
+    other = png(grey=5)
+    for content in (other, png() + b"x", png()[:-1], b""):
+        permit = await signed(caller, run, png())
+        assert await upload(caller, permit, content) == 422
+        changed = {**permit, "fields": {**permit["fields"], "size_bytes": "1000000"}}
+        assert await upload(caller, changed, content) == 401
+    assert kept(tmp_path) == []
+
+
+async def test_a_record_of_bytes_that_are_not_the_announced_ones_keeps_nothing(
+    caller: Caller, stranger: Caller, tmp_path: Path
+) -> None:
+    run = await caller.make_run()
+    lie = b"<html>" + bytes(100)
+    permit = await signed(caller, run, lie)
+    assert await upload(caller, permit, lie) == 204
+    record = {
+        "upload_key": permit["key"],
+        "sha256": hashlib.sha256(lie).hexdigest(),
+        "key": "sample",
+    }
+    elsewhere = await caller.make_run()
+    for key in (permit["key"], "uploads/1/x", "media/a", "../x", permit["key"] + "/../x"):
+        problem = await caller.post(
+            f"/v1/runs/{elsewhere}/media", {**record, "upload_key": key}, status=422
+        )
+        assert problem["errors"][0]["pointer"] == "/upload_key"
+    theirs = await stranger.make_run()
+    await stranger.post(f"/v1/runs/{theirs}/media", record, status=422)
+    problem = await caller.post(f"/v1/runs/{run}/media", record, status=422)
+    assert problem["errors"][0]["code"] == "MEDIA_REJECTED"
+    assert kept(tmp_path) == []
+
+
+async def test_pages_show_every_item_once_and_labels_and_keys_narrow(caller: Caller) -> None:
+    run = await caller.make_run()
+    for step in range(3):
+        for split in ("train", "val"):
+            await send(caller, run, png(grey=step), step=step, label=split)
+    await send(caller, run, png(), key="other")
+    found: list[tuple[str, Any, Any]] = []
+    query: dict[str, Any] = {"limit": 2}
+    while True:
+        page = await caller.get(f"/v1/runs/{run}/media", params=query)
+        found += [(one["key"], one["labels"].get("split"), one["step"]) for one in page["media"]]
+        if page["next_cursor"] is None:
+            break
+        query["cursor"] = page["next_cursor"]
+    assert found == [
+        ("other", None, None),
+        *(("sample", split, step) for split in ("train", "val") for step in range(3)),
+    ]
+    page = await caller.get(
+        f"/v1/runs/{run}/media", params={"key": "sample", "label.split": "val", "step": 1}
+    )
+    assert [(one["labels"], one["step"]) for one in page["media"]] == [({"split": "val"}, 1)]
+    page = await caller.get(f"/v1/runs/{run}/media", params={"step": -1})
+    assert [one["key"] for one in page["media"]] == ["other"]
+
+
+async def test_nobody_of_another_tenant_reads_or_writes_media(
+    caller: Caller, viewer: Caller, stranger: Caller
+) -> None:
+    run = await caller.make_run()
+    made = await send(caller, run, png())
+    at = f"/v1/runs/{run}/media/{made['id']}/content"
+    assert (await viewer.send("GET", at)).content == png()
+    await stranger.get(at, status=404)
+    await stranger.get(f"/v1/runs/{run}/media", status=404)
+    await send(stranger, run, png(), status=404)
+    await send(viewer, run, png(), status=403)
+    await viewer.post(
+        f"/v1/runs/{run}/media/uploads",
+        {"size_bytes": 1, "sha256": "0" * 64, "format": "png"},
+        status=403,
+    )
+
+
+async def test_a_correction_deletes_the_item_and_frees_its_bytes(
+    caller: Caller, tmp_path: Path
+) -> None:
+    run = await caller.make_run()
+    made = await send(caller, run, png())
+    deleted = await caller.post(
+        f"/v1/runs/{run}/corrections", {"reason": "a face", "media": made["id"]}
+    )
+    assert deleted == {"rows": 1, "freed_bytes": len(png())}
+    assert kept(tmp_path) == []
+    assert await usage(caller) == (0, 0)

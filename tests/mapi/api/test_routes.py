@@ -1,0 +1,213 @@
+"""Every route of the running application, asked by everybody who has no right to it."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar import Litestar, get
+from tests.mapi.tenants_access import caller, give_token, make_group, make_person, value_of
+
+from mapi.api.authentication import PUBLIC
+from mapi.api.description import BODY
+from mapi.api.rights import RIGHT, check_declared
+from mapi.wire.enums import Role, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.mapi.tenants import Tenant
+
+pytestmark = pytest.mark.anyio
+
+#: What stands in an address for something of a tenant. A name that is not here fails the test, so
+#: that a new kind of object cannot be left out.
+_PLACES: dict[str, Callable[[Tenant], str]] = {
+    "run": lambda tenant: f"run_{tenant.run()}",
+    "token": lambda tenant: give_token(tenant, Scope.READ).id,
+    "experiment": lambda tenant: f"exp_{make_group(tenant, 'experiments')}",
+    "view": lambda tenant: f"view_{make_group(tenant, 'saved_views')}",
+    "media": lambda _: str(uuid.uuid4()),
+    "key": lambda _: "a",
+}
+#: By the struct of the body; the others may be empty.
+_BODIES = {
+    "MetricsBody": {"points": [{"key": "loss", "step": 0, "value": 1.0}]},
+    "AttemptBody": {"number": 1},
+    "AttemptEnd": {"number": 1, "status": "failed"},
+    "ParamsBody": {"params": {"lr": "0.1"}},
+    "TagsBody": {"tags": {"stage": "test"}},
+    "LogAppend": {"lines": [{"message": "a"}]},
+    "SpanAppend": {"spans": []},
+    "Document": {"content": {}},
+    "UploadRequest": {"size_bytes": 1, "sha256": "0" * 64, "format": "png"},
+    "MediaRecord": {"upload_key": "a", "sha256": "0" * 64, "key": "a"},
+    "ExperimentCreate": {"name": "a"},
+    "ViewCreate": {"name": "a"},
+    "CorrectionBody": {"reason": "a", "param": "lr"},
+}
+
+
+def routes(app: Litestar) -> Iterator[tuple[str, str, Any]]:
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", ()):
+            if not handler.fn.__module__.startswith("litestar"):
+                for method in handler.http_methods:
+                    yield str(method), route.path, handler
+
+
+def address(path: str, tenant: Tenant) -> str:
+    parts = []
+    for part in path.split("/"):
+        name = part.strip("{}").partition(":")[0]
+        parts.append(_PLACES[name](tenant) if part.startswith("{") else part)
+    return "/".join(parts)
+
+
+def named(app: Litestar, method: str, handler: Any) -> dict[str, Any]:
+    """Return what a request needs to be understood, so that only its right can refuse it."""
+    longest = max(handler.paths, key=len)
+    operation = app.state.description["paths"][
+        "/".join(
+            "{" + part.strip("{}").partition(":")[0] + "}" if part.startswith("{") else part
+            for part in longest.split("/")
+        )
+    ][method.lower()]
+    required = [
+        one["name"] for one in operation["parameters"] if one["in"] == "query" and one["required"]
+    ]
+    return {"params": dict.fromkeys(required, "a")}
+
+
+async def test_without_a_token_that_counts_only_public_routes_answer(
+    app: Litestar, tenant: Tenant
+) -> None:
+    revoked = give_token(tenant, Scope.ADMIN)
+    value_of(tenant, "update mapi.tokens set revoked = now() where id = %s", revoked.id)
+    expired = give_token(tenant, Scope.ADMIN, expires=datetime.now(UTC) - timedelta(seconds=1))
+    forged = give_token(tenant, Scope.ADMIN).text[:-43] + "A" * 43
+    seen = 0
+    for method, path, handler in routes(app):
+        if handler.opt.get(PUBLIC):
+            continue
+        seen += 1
+        where = address(path, tenant)
+        for token in (None, revoked.text, expired.text, forged, "rubbish"):
+            async with caller(app, token) as client:
+                answer = await client.request(method, where)
+            assert answer.status_code == 401, (method, path, token)
+            assert answer.json()["code"] == "UNAUTHENTICATED"
+            assert answer.headers["www-authenticate"] == "Bearer"
+    assert seen > 10
+
+
+async def test_nobody_reads_or_changes_what_belongs_to_another_tenant(
+    app: Litestar, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    stranger = give_token(other_tenant, Scope.ADMIN)
+    for method, path, handler in routes(app):
+        if "{" not in path or handler.opt.get(PUBLIC):
+            continue
+        if len(path) < max(map(len, handler.paths)):
+            continue  # another spelling, which names nothing
+        theirs = address(path, tenant)
+        missing = "/".join(
+            (str(uuid.uuid4()) if part.startswith("{") else part) for part in path.split("/")
+        )
+        more = named(app, method, handler)
+        if method in {"POST", "PUT", "PATCH"}:
+            more["json"] = body_for(handler)
+        async with caller(app, stranger.text) as client:
+            other = await client.request(method, theirs, **more)
+            none = await client.request(method, missing, **more)
+        assert other.status_code == 404, (method, path, other.text)
+        assert told(other) == told(none), (method, path)
+
+
+def body_for(handler: Any) -> Any:
+    """Return the smallest body that a route with an object in its address understands."""
+    kind = handler.opt.get(BODY)
+    return {} if kind is None else _BODIES.get(kind.__name__, {})
+
+
+def told(answer: Any) -> tuple[int, dict[str, Any]]:
+    return answer.status_code, {
+        name: value for name, value in answer.json().items() if name != "request_id"
+    }
+
+
+async def test_a_viewer_reads_and_nothing_else(app: Litestar, tenant: Tenant) -> None:
+    viewer = make_person(tenant, Role.VIEWER)
+    for method, path, handler in routes(app):
+        if handler.opt.get(PUBLIC):
+            continue
+        more = named(app, method, handler)
+        async with caller(app, viewer.token) as client:
+            answer = await client.request(method, address(path, tenant), **more)
+        if handler.opt[RIGHT] is not Scope.READ:
+            assert answer.status_code == 403, (method, path, answer.text)
+        elif method == "GET":
+            may_be = {503} if path.endswith("/events") else {200, 404}
+            assert answer.status_code in may_be, (method, path, answer.text)
+
+
+async def test_a_token_for_reading_does_not_write_whatever_its_owner_is(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin = make_person(tenant, Role.ADMIN)
+    reading = give_token(tenant, Scope.READ, user_id=admin.user_id)
+    for method, path, handler in routes(app):
+        if handler.opt.get(PUBLIC) or handler.opt[RIGHT] is Scope.READ:
+            continue
+        more = named(app, method, handler)
+        async with caller(app, reading.text) as client:
+            answer = await client.request(method, address(path, tenant), **more)
+        assert answer.status_code == 403, (method, path)
+
+
+async def test_a_runner_host_reaches_the_routes_of_runners_only(
+    app: Litestar, tenant: Tenant
+) -> None:
+    host = give_token(tenant, Scope.EXECUTE)
+    for method, path, handler in routes(app):
+        if handler.opt.get(PUBLIC) or path.startswith("/v1/runner"):
+            continue
+        async with caller(app, host.text) as client:
+            answer = await client.request(method, address(path, tenant))
+        assert answer.status_code == 403, (method, path)
+
+
+async def test_a_user_without_a_role_sees_no_run_and_makes_none(
+    app: Litestar, tenant: Tenant
+) -> None:
+    nobody = make_person(tenant, None)
+    async with caller(app, nobody.token) as client:
+        assert (await client.get(f"/v1/runs/{tenant.run()}")).status_code == 403
+        assert (await client.post("/v1/runs", json={})).status_code == 403
+
+
+async def test_a_route_without_a_right_stops_the_start() -> None:
+    @get("/open")
+    async def open_to_all() -> None:
+        """Answer anybody."""
+
+    with pytest.raises(RuntimeError, match="/open declares no right"):
+        check_declared(Litestar([open_to_all], openapi_config=None, logging_config=None))
+
+
+async def test_only_these_routes_are_public(app: Litestar) -> None:
+    found = {(method, path) for method, path, handler in routes(app) if handler.opt.get(PUBLIC)}
+    assert found == {
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+        ("GET", "/metrics"),
+        ("GET", "/v1/openapi.json"),
+        ("GET", "/sign-in"),
+        ("POST", "/sign-in"),
+        ("GET", "/sign-in/oidc"),
+        ("GET", "/sign-in/oidc/callback"),
+        ("POST", "/v1/session"),
+        ("POST", "/v1/uploads"),
+    }

@@ -1,0 +1,316 @@
+"""The commands that ask a server: what they print, and their exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from PIL import Image
+from tests.mapi.callers import make_token
+from tests.mapi.cli.test_cli import Outcome
+from tests.mapi.serving import serving
+
+from mapi.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.mapi.tenants import Tenant
+
+
+@pytest.fixture(scope="module")
+def url(database_url: str) -> Iterator[str]:
+    with serving(database_url) as found:
+        yield found
+
+
+@pytest.fixture
+def mapi(url: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Any:
+    """Run a command for an admin of the tenant."""
+    monkeypatch.setenv("MAPI_URL", url)
+    monkeypatch.setenv("MAPI_TOKEN", make_token(tenant))
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def called(*words: str, code: int = 0) -> Outcome:
+        found = 0
+        try:
+            main(words)
+        except SystemExit as ended:
+            found = int(ended.code or 0)
+        sys.stdout.flush()
+        out, err = capfdbinary.readouterr()
+        outcome = Outcome(found, out.decode(), err.decode())
+        assert found == code, outcome.out + outcome.err
+        return outcome
+
+    return called
+
+
+@pytest.fixture
+def run(mapi: Any) -> str:
+    made: str = mapi("runs", "create", "--name", "first", "--param", "lr=0.1").out.strip()
+    return made
+
+
+def test_a_run_is_made_written_read_and_ended(mapi: Any, run: str) -> None:
+    said = mapi(
+        "runs", "log-metric", run, "loss=0.5", "acc=nan", "--step", "3", "--label", "split=val"
+    )
+    assert said.out == "2 points kept\n"
+    said = mapi("runs", "log-metric", run, "loss=0.6", "--step", "3", "--label", "split=val")
+    assert "1 there already with another value, which stays" in said.out
+    mapi("runs", "log-param", run, "optimizer=adam", "note=a=b")
+    mapi("runs", "tag", run, "team=ads", "stage=x")
+    mapi("runs", "tag", run, "--delete", "stage")
+    mapi("runs", "log-line", run, "hello", "--level", "warning", "--field", "epoch=3")
+    mapi("runs", "edit", run, "--status", "failed", "--reason", "it was late")
+    shown = mapi("runs", "show", run).out
+    for text in (
+        "status      failed",
+        "reason      it was late",
+        "param       lr = 0.1",
+        "param       note = a=b",
+        "tag         team = ads",
+        "metric      loss{split=val} = 0.5 at step 3 (1 points, min 0.5, max 0.5)",
+        "metric      acc{split=val} = NaN at step 3 (1 points)",
+    ):
+        assert text in shown, shown
+    assert "stage" not in shown
+    tailed = mapi("runs", "tail", run).out
+    assert 'warning hello {"epoch":3}' in tailed
+    assert "(failed: it was late)" in tailed
+    assert mapi("runs", "tail", run, "--no-follow", "--level", "error").out == ""
+
+
+def test_a_list_has_filters_a_sort_and_columns(mapi: Any) -> None:
+    for at in range(3):
+        run = mapi("runs", "create", "--name", f"r{at}", "--param", f"at={at}").out.strip()
+        mapi("runs", "log-metric", run, f"loss={at / 10}", "--step", "0", "--label", "split=val")
+    words = ["runs", "ls", "--filter", "metrics.loss{split=val} < 0.2", "--sort", "-params.at"]
+    words += ["--columns", "metrics.loss{split=val},params.at"]
+    table = mapi(*words).out.splitlines()
+    assert table[0].split() == [
+        "id", "name", "status", "created", "user", "metrics.loss{split=val}", "params.at",
+    ]  # fmt: skip
+    assert [line.split()[1] for line in table[1:]] == ["r1", "r0"]
+    found = json.loads(mapi(*words, "--format", "json").out)
+    assert [one["metrics.loss{split=val}"] for one in found] == [0.1, 0.0]
+    rows = list(csv.DictReader(io.StringIO(mapi(*words, "--format", "csv").out)))
+    assert [(one["name"], one["params.at"]) for one in rows] == [("r1", "1"), ("r0", "0")]
+    body = json.loads(mapi(*words, "-o", "json", "--limit", "1").out)
+    assert body["filter_canonical"] == "metrics.loss{split=val} < 0.2"
+    assert [one["name"] for one in body["runs"]] == ["r1"]
+    following = json.loads(
+        mapi(*words, "-o", "json", "--limit", "1", "--cursor", body["next_cursor"]).out
+    )
+    assert [one["name"] for one in following["runs"]] == ["r0"]
+    two = mapi("runs", "ls", "-f", "params.at > 0", "-f", "params.at < 2", "--format", "json").out
+    assert [one["name"] for one in json.loads(two)] == ["r1"]
+
+
+def test_a_wrong_filter_is_shown_with_a_caret_and_what_could_stand_there(mapi: Any) -> None:
+    err = mapi("runs", "ls", "--filter", "metrics.loss = AND status = failed", code=2).err
+    lines = err.splitlines()
+    assert lines[0].startswith("Error: ")
+    assert lines[1] == "  metrics.loss = AND status = failed"
+    assert lines[2] == " " * 17 + "^^^"
+    assert lines[3] == "Expected: a number"
+    long = "name = a AND " * 30 + "status = great"
+    lines = mapi("runs", "ls", "--filter", long, code=2).err.splitlines()
+    caret = lines[2].index("^")
+    assert lines[1][caret : caret + 5] == "great"
+    assert len(lines[1]) < 80
+    lines = mapi("runs", "ls", "-f", "name = a", "-f", "nme = a", code=2).err.splitlines()
+    assert lines[1:3] == ["  nme = a", "  ^^^"]
+    assert mapi("runs", "ls", "--sort", "-nme", code=2).err.splitlines()[1:3] == [
+        "  -nme",
+        "   ^^^",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["runs", "log-metric", "RUN", "train/loss=1"], 2, "nearest is train_loss"),
+        (["runs", "log-metric", "RUN", "loss=much"], 2, "is no number"),
+        (["runs", "log-metric", "RUN", "loss"], 2, "as KEY=VALUE"),
+        (["runs", "log-metric", "RUN", "loss=1", "--step", "-3"], 2, "0 to 2^63 - 1"),
+        (["runs", "log-metric", "RUN", "loss=1", "--label", "rank=1"], 2, "platform only"),
+        (["runs", "log-param", "RUN", "lr=0.2"], 1, "lr"),
+        (["runs", "tag", "RUN", "mapi.x=y"], 2, "platform only"),
+        (["runs", "tag", "RUN"], 2, "name a tag"),
+        (["runs", "edit", "RUN"], 2, "say what to change"),
+        (["runs", "show", "run_0"], 1, "nothing called 'run_0'"),
+        (["runs", "compare", "RUN"], 2, "2 to 10"),
+        (["runs", "export", "-o", "x"], 2, "name a RUN"),
+        (["runs", "ls", "--cursor", "x"], 2, "-o json"),
+        (["runs", "ls", "--limit", "0"], 2, "x>=1"),
+        (["runs", "ls", "--view", "view_0"], 2, "no saved view"),
+        (["experiments", "show", "exp_0"], 1, "nothing called"),
+        (["views", "create", "v", "--filter", "nme = a"], 2, "unknown field"),
+        (["runs", "log-image", "RUN", "img", "/dev/null"], 2, "neither PNG nor JPEG|content"),
+    ],
+)
+def test_an_error_says_what_is_wrong_and_ends_with_its_code(
+    mapi: Any, run: str, words: list[str], code: int, said: str
+) -> None:
+    outcome = mapi(*(run if word == "RUN" else word for word in words), code=code)
+    assert outcome.out == ""
+    assert any(part in outcome.err for part in said.split("|")), outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_without_a_server_the_error_names_the_ways_to_one(
+    mapi: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MAPI_URL", "http://127.0.0.1:1")
+    assert "cannot be reached" in mapi("runs", "ls", code=1).err
+    for name in ("MAPI_URL", "MAPI_TOKEN"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("MAPI_HOME", str(tmp_path))
+    monkeypatch.setenv("MAPI_PROFILE", str(tmp_path / "none"))
+    assert "mapi serve" in mapi("runs", "ls", code=1).err
+
+
+def test_images_and_tables_are_kept(mapi: Any, run: str, tmp_path: Path) -> None:
+    image, table, other = (tmp_path / name for name in ("a.png", "a.csv", "a.json"))
+    Image.new("L", (3, 2)).save(image)
+    table.write_text("name,loss\na,0.5\nb,\n0012,7\n", encoding="utf-8")
+    other.write_text('{"columns": ["a"], "data": [[1]]}', encoding="utf-8")
+    assert "png 3 x 2" in mapi("runs", "log-image", run, "img", str(image), "--step", "1").out
+    kept = json.loads(mapi("runs", "log-table", run, "tab", str(table), "-o", "json").out)
+    assert (kept["format"], kept["width"], kept["height"]) == ("table", 2, 3)
+    assert "table 1 x 1" in mapi("runs", "log-table", run, "tab2", str(other)).out
+    bad = tmp_path / "b.csv"
+    bad.write_bytes(b"a,b\n\xff,1\n")
+    assert "no CSV in UTF-8" in mapi("runs", "log-table", run, "tab", str(bad), code=2).err
+
+
+def test_lines_come_from_standard_input(
+    mapi: Any, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\nthree"))
+    mapi("runs", "log-line", run, "-")
+    lines = mapi("runs", "tail", run, "--no-follow").out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["one", "two", "three"]
+
+
+def test_runs_go_to_the_trash_and_back(mapi: Any, run: str) -> None:
+    mapi("runs", "rm", run)
+    assert mapi("runs", "ls", "--format", "json").out.strip() == "[]"
+    assert run in mapi("runs", "ls", "--trashed").out
+    mapi("runs", "restore", run)
+    assert run in mapi("runs", "ls").out
+
+
+def test_points_and_series_are_lists(mapi: Any, run: str) -> None:
+    for step in (0, 4):
+        mapi("runs", "log-metric", run, f"loss={step}.5", "--step", str(step))
+    found = json.loads(mapi("runs", "points", run, "loss", "--format", "json").out)
+    assert [(one["step"], one["value"]) for one in found] == [(0, 0.5), (4, 4.5)]
+    (series,) = json.loads(mapi("runs", "metrics", run, "--format", "json").out)
+    assert (series["key"], series["count"], series["mean"]) == ("loss", 2, 2.5)
+
+
+def test_an_export_is_a_file_or_standard_output(mapi: Any, run: str, tmp_path: Path) -> None:
+    mapi("runs", "log-metric", run, "loss=1", "--step", "0")
+    target = tmp_path / "points.csv"
+    said = mapi("runs", "export", run, "-o", str(target))
+    assert said.out == f"{target}: {target.stat().st_size} bytes\n"
+    assert target.read_text().count("\n") == 2
+    lines = mapi("runs", "export", "--filter", "name = first", "-o", "-").out.splitlines()
+    assert json.loads(lines[-1])["type"] == "end"
+    err = mapi("runs", "export", "-f", "nme = a", "-o", str(tmp_path / "x"), code=2).err
+    assert err.splitlines()[1:3] == ["  nme = a", "  ^^^"]
+
+
+def test_runs_are_compared(mapi: Any, run: str) -> None:
+    other = mapi("runs", "create", "--param", "lr=0.2", "--param", "same=1").out.strip()
+    mapi("runs", "log-param", run, "same=1")
+    found = json.loads(mapi("runs", "compare", run, other, "--format", "json").out)
+    by_field = {one["field"]: (one[run], one[other]) for one in found}
+    assert by_field["params.lr"] == ("0.1", "0.2")
+    assert "params.same" not in by_field
+    assert "params.same" in mapi("runs", "compare", run, other, "--same").out
+    assert len(json.loads(mapi("runs", "compare", run, other, "-o", "json").out)["runs"]) == 2
+
+
+def test_experiments_are_made_listed_archived_and_deleted(mapi: Any) -> None:
+    made = mapi("experiments", "create", "a b", "--description", "*d*").out.strip()
+    assert mapi("experiments", "create", "a b", "--if-exists", "get").out.strip() == made
+    mapi("experiments", "edit", made, "--name", "c")
+    mapi("experiments", "archive", made)
+    assert made in mapi("experiments", "ls", "--archived").out
+    assert made not in mapi("experiments", "ls", "--active").out
+    assert json.loads(mapi("experiments", "ls", "-o", "json").out)["experiments"][0]["name"] == "c"
+    mapi("experiments", "unarchive", made)
+    assert "name        c" in mapi("experiments", "show", made).out
+    mapi("experiments", "rm", made)
+    assert json.loads(mapi("experiments", "ls", "--format", "json").out) == []
+
+
+def test_views_are_made_used_changed_and_deleted(mapi: Any, run: str) -> None:
+    made = mapi(
+        "views", "create", "good", "--filter", "params.lr < 1", "--columns", "params.lr"
+    ).out.strip()
+    (found,) = json.loads(mapi("runs", "ls", "--view", made, "--format", "json").out)
+    assert (found["id"], found["params.lr"]) == (run, "0.1")
+    mapi("views", "edit", made, "--name", "better", "--filter", "params.lr > 1")
+    assert json.loads(mapi("runs", "ls", "--view", made, "--format", "json").out) == []
+    assert "better" in mapi("views", "ls").out
+    assert json.loads(mapi("views", "ls", "-o", "json").out)["views"][0]["id"] == made
+    mapi("views", "rm", made)
+    assert json.loads(mapi("views", "ls", "--format", "json").out) == []
+
+
+def test_names_of_others_cannot_steer_the_terminal(mapi: Any) -> None:
+    run = mapi("runs", "create", "--name", "a\x1b[2Jb").out.strip()
+    for words in (["runs", "ls"], ["runs", "show", run]):
+        assert "\x1b" not in mapi(*words).out
+
+
+def completed(url: str, token: str, words: str) -> list[str]:
+    """Ask as bash does, with the cursor behind the last word."""
+    environment = {
+        **os.environ,
+        "MAPI_URL": url,
+        "MAPI_TOKEN": token,
+        "_MAPI_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    program = "from mapi.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+def test_the_shell_is_offered_commands_runs_and_fields(
+    mapi: Any, run: str, url: str, tenant: Tenant
+) -> None:
+    mapi("runs", "log-metric", run, "loss=1", "--label", "split=val")
+    token = make_token(tenant)
+    assert completed(url, token, "mapi ex") == ["experiments"]
+    assert {"log-metric", "log-param", "log-line", "log-image", "log-table"} <= set(
+        completed(url, token, "mapi runs log-")
+    )
+    assert completed(url, token, "mapi runs show run_") == [run]
+    assert completed(url, token, "mapi runs points x lo") == ["loss"]
+    assert completed(url, token, "mapi runs ls --columns params.l") == ["params.lr"]
+    assert completed(url, token, "mapi runs ls --columns name,metrics.l") == [
+        "name,metrics.loss{split=val}"
+    ]
+    assert completed("http://127.0.0.1:1", token, "mapi runs show run_") == []

@@ -1,0 +1,194 @@
+"""The command line: one line for an error, 1 for a failure, 2 for wrong usage, and help for all."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+from mapi.cli import COMMANDS, _group, main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    def called(*words: str) -> Outcome:
+        code = 0
+        try:
+            main(words)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, err = capsys.readouterr()
+        return Outcome(code, out, err)
+
+    return called
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        yield (*path, name)
+        if isinstance(found, click.Group):
+            yield from commands(found, (*path, name))
+
+
+@pytest.mark.parametrize("path", list(commands(_group)))
+def test_every_command_has_help_and_says_what_it_does(run: Any, path: tuple[str, ...]) -> None:
+    outcome = run(*path, "--help")
+    assert outcome.code == 0
+    assert len(outcome.out.splitlines()) > 4
+    assert all(line.strip() for line in outcome.out.splitlines()[:1])
+
+
+def test_help_loads_neither_the_server_nor_the_database() -> None:
+    said = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            (
+                "import sys; from mapi.cli import main\n"
+                "try: main(['--help'])\n"
+                "except SystemExit: pass\n"
+                "print({'litestar', 'psycopg', 'uvicorn', 'numpy'} & set(sys.modules))"
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.splitlines()[-1] == "set()"
+    assert all(name in said for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nothing",),
+        ("serve", "--port", "x"),
+        ("serve", "--port", "70000"),
+        ("backup",),
+        ("admin", "token", "create", "a", "--scope", "all"),
+        ("admin", "limits", "set", "points"),
+        ("admin", "limits", "set", "pints=1"),
+        ("admin", "member", "set", "anna", "king"),
+        ("login", "ftp://a"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_2(run: Any, words: tuple[str, ...]) -> None:
+    outcome = run(*words)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert len(outcome.err.splitlines()) == 1
+    assert outcome.err.startswith("Error: ")
+    assert "--help" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("MAPI_PUBLIC_URL", "mapi.example"),
+        ("MAPI_PUBLIC_URL", "https://user:pw@mapi.example"),
+        ("MAPI_TRUSTED_PROXIES", "10.0.0.0/8,proxy"),
+        ("MAPI_RATE_LIMIT", "-1"),
+        ("MAPI_LOG", "loud"),
+        ("MAPI_OIDC_ISSUER", "https://idp.example"),
+        ("MAPI_DATABASE_URL", "postgresql://mapi@127.0.0.1:1/none?connect_timeout=2"),
+        ("MAPI_PG_BIN", "/nowhere"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_and_1(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(variable, value)
+    outcome = run("serve", "--port", "0", "--no-browser")
+    assert outcome.code == 1
+    assert len(outcome.err.splitlines()) == 1
+    name = variable.replace("ISSUER", "CLIENT_ID")
+    assert name in outcome.err or value in outcome.err
+    assert "user:pw" not in outcome.err
+
+
+class _Answers(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_right = self.headers["Authorization"] == "Bearer right"
+        if self.headers["Authorization"] == "Bearer elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "http://127.0.0.1:1/")
+        else:
+            self.send_response(200 if is_right else 401)
+        self.end_headers()
+        self.wfile.write(b'{"name": "anna"}' if is_right else b"{}")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    found = HTTPServer(("127.0.0.1", 0), _Answers)
+    thread = threading.Thread(target=found.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{found.server_address[1]}"
+    found.shutdown()
+    thread.join()
+    found.server_close()
+
+
+@pytest.mark.parametrize(("token", "code"), [("right", 0), ("wrong", 1), ("elsewhere", 1)])
+def test_login_keeps_a_token_that_counts_where_only_its_user_reads_it(
+    run: Any,
+    server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    token: str,
+    code: int,
+) -> None:
+    profile = tmp_path / "config" / "mapi" / "profile.json"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("sys.stdin", _Lines(token))
+    outcome = run("login", server + "/", "--token-stdin", "--project", "p")
+    assert outcome.code == code, outcome.err
+    assert profile.exists() == (code == 0)
+    assert token not in outcome.out + outcome.err
+    if code == 0:
+        assert json.loads(profile.read_text()) == {"url": server, "token": "right", "project": "p"}
+        assert profile.stat().st_mode & 0o777 == 0o600
+
+
+class _Lines:
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def readline(self) -> str:
+        return f"{self._line}\n"
+
+
+def test_deleting_for_good_is_asked_about_and_goes_on_only_with_a_yes(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    for words in (("tenant", "delete", "a"), ("project", "delete", "a")):
+        outcome = run("admin", *words)
+        assert outcome.code == 130  # as if it had been interrupted
+        assert "for good" in outcome.out + outcome.err
+    # Nothing was started for it.
+    assert not (tmp_path / "home").exists()

@@ -1,0 +1,78 @@
+"""Transactions: whole or not at all, and on connections that are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from mapi.database.door import Database
+
+if TYPE_CHECKING:
+    from tests.mapi.tenants import Tenant
+
+    from mapi.database.door import Connection
+
+pytestmark = pytest.mark.anyio
+
+INSERT = "insert into audit (tenant_id, principal, action, object) values (%s, 'p', 'a', 'o')"
+
+
+async def test_what_fails_leaves_nothing_and_its_connection_serves_on(
+    database_url: str, tenant: Tenant
+) -> None:
+    one = Database(database_url, connections=1)
+
+    async def fail_here(connection: Connection) -> None:
+        await connection.execute(INSERT, [tenant.id])
+        raise ZeroDivisionError
+
+    async def fail_there(connection: Connection) -> None:
+        await connection.execute(INSERT, [tenant.id])
+        await connection.execute("select 1 / 0")
+
+    await one.open()
+    try:
+        with pytest.raises(ZeroDivisionError):
+            await one.run(tenant.reach, fail_here)
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await one.run(tenant.reach, fail_there)
+        async with one.transaction(tenant.reach) as connection:
+            cursor = await connection.execute("select count(*) from audit")
+            assert await cursor.fetchone() == (0,)
+    finally:
+        await one.close()
+
+
+async def test_a_connection_that_the_database_closed_is_not_lent(
+    database_url: str, tenant: Tenant
+) -> None:
+    one = Database(database_url, connections=1)
+    await one.open()
+    try:
+        async with one.transaction(tenant.reach) as connection:
+            cursor = await connection.execute("select pg_backend_pid()")
+            (backend,) = await cursor.fetchone() or (0,)
+        with psycopg.connect(tenant.server.superuser_url(), autocommit=True) as superuser:
+            superuser.execute("select pg_terminate_backend(%s, 5000)", [backend])
+        async with one.transaction(tenant.reach) as connection:
+            cursor = await connection.execute("select pg_backend_pid()")
+            assert await cursor.fetchone() != (backend,)
+    finally:
+        await one.close()
+
+
+async def test_a_nested_transaction_can_fail_alone(database: Database, tenant: Tenant) -> None:
+    async def fail(connection: Connection) -> None:
+        async with connection.transaction():
+            await connection.execute(INSERT, [tenant.id])
+            raise ZeroDivisionError
+
+    async with database.transaction(tenant.reach) as connection:
+        await connection.execute(INSERT, [tenant.id])
+        with pytest.raises(ZeroDivisionError):
+            await fail(connection)
+    async with database.transaction(tenant.reach) as connection:
+        cursor = await connection.execute("select count(*) from audit")
+        assert await cursor.fetchone() == (1,)

@@ -1,0 +1,64 @@
+"""The blocks of the guide's page on the client run as they stand, in their order."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.mapi.callers import make_token
+
+if TYPE_CHECKING:
+    from tests.mapi.tenants import Tenant
+
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "client.md"
+BLOCK = re.compile(r"^```(?P<kind>py|sh)\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE)
+SHELL = """\
+set -euo pipefail
+mapi() { "$PYTHON" -c 'from mapi.cli import main; main()' "$@"; }
+"""
+
+
+def blocks(kind: str) -> str:
+    return "\n".join(
+        match["text"] for match in BLOCK.finditer(PAGE.read_text()) if match["kind"] == kind
+    )
+
+
+def test_the_page_runs(url: str, tenant: Tenant, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "MAPI_URL": url,
+        "MAPI_TOKEN": make_token(tenant),
+        "PYTHON": sys.executable,
+    }
+    outputs = {}
+    for name, command in (
+        ("python", [sys.executable, "-W", "error", "-c", blocks("py")]),
+        ("shell", ["bash", "-c", SHELL + blocks("sh")]),
+    ):
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        outputs[name] = done.stdout
+    assert "the nearest is train_loss" in outputs["python"]
+    assert "first 0.01" in outputs["python"]
+    assert (tmp_path / "run.jsonl").exists()
+    assert "metric      loss{split=val} = 0.5 at step 10" in outputs["shell"]
+
+
+def test_every_method_of_the_page_exists() -> None:
+    import mapi
+
+    for name in re.findall(r"\bapi\.runs\.(\w+)", PAGE.read_text()):
+        assert hasattr(mapi.AsyncClient("http://x", token="t").runs, name)

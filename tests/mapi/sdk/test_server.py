@@ -1,0 +1,130 @@
+"""Which server is meant: what is said first counts, and a token stays with its address."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mapi
+from mapi.sdk.server import find_server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "home").mkdir()
+    return {
+        "MAPI_HOME": str(tmp_path / "home"),
+        "MAPI_PROFILE": str(tmp_path / "profile.json"),
+    }
+
+
+def write_local(variables: dict[str, str], **members: Any) -> None:
+    path = f"{variables['MAPI_HOME']}/local.json"
+    _write(path, {"url": "http://127.0.0.1:8765", "token": "local-token", "pid": 1} | members)
+
+
+def write_profile(variables: dict[str, str], **members: Any) -> None:
+    found = {"url": "https://mapi.example", "token": "profile-token", "project": "ads"}
+    _write(variables["MAPI_PROFILE"], found | members)
+
+
+def _write(path: str, document: Any) -> None:
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a text from a variable
+        json.dump(document, file)
+
+
+def found(variables: dict[str, str], **said: str) -> tuple[str, str, str | None]:
+    server = find_server(environment=variables, **said)
+    return server.url, server.token, server.project
+
+
+def test_the_server_of_this_machine_is_found_with_nothing_set(variables: dict[str, str]) -> None:
+    write_local(variables)
+    assert found(variables) == ("http://127.0.0.1:8765", "local-token", None)
+
+
+def test_the_profile_wins_over_the_server_of_this_machine(variables: dict[str, str]) -> None:
+    write_local(variables)
+    write_profile(variables)
+    assert found(variables) == ("https://mapi.example", "profile-token", "ads")
+
+
+def test_variables_win_over_the_profile_and_arguments_over_variables(
+    variables: dict[str, str],
+) -> None:
+    write_profile(variables)
+    variables |= {
+        "MAPI_URL": "http://a.example/",
+        "MAPI_TOKEN": "variable-token",
+        "MAPI_PROJECT": "b",
+    }
+    assert found(variables) == ("http://a.example", "variable-token", "b")
+    assert found(variables, url="http://c.example", token="t", project="d") == (
+        "http://c.example",
+        "t",
+        "d",
+    )
+
+
+def test_a_project_alone_joins_what_the_profile_says(variables: dict[str, str]) -> None:
+    write_profile(variables)
+    assert found(variables | {"MAPI_PROJECT": "b"}) == (
+        "https://mapi.example",
+        "profile-token",
+        "b",
+    )
+
+
+def test_a_kept_token_is_sent_to_the_address_beside_it_only(variables: dict[str, str]) -> None:
+    write_profile(variables)
+    write_local(variables)
+    with pytest.raises(mapi.SettingError, match=r"no token for https://evil\.example") as caught:
+        found(variables, url="https://evil.example")
+    assert "profile-token" not in str(caught.value)
+    assert found(variables, url="https://mapi.example/")[1] == "profile-token"
+    assert found(variables, url="http://127.0.0.1:8765")[1] == "local-token"
+
+
+def test_without_any_server_the_error_says_the_three_ways(variables: dict[str, str]) -> None:
+    with pytest.raises(mapi.SettingError, match=r"mapi serve.*mapi login URL.*MAPI_URL"):
+        found(variables)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"url": 3, "token": "x"}', "null", "\xff"])
+def test_a_file_that_is_none_is_named(variables: dict[str, str], text: str) -> None:
+    with open(variables["MAPI_PROFILE"], "w", encoding="latin-1") as file:  # noqa: PTH123
+        file.write(text)
+    with pytest.raises(mapi.SettingError, match=r"profile\.json does not hold"):
+        found(variables)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["mapi.example", "ftp://mapi.example", "https://", "https://a:b@mapi.example", "http://x:y"],
+)
+def test_an_address_that_is_none_is_refused_without_its_password(
+    variables: dict[str, str], url: str
+) -> None:
+    with pytest.raises(mapi.SettingError, match="no address") as caught:
+        found(variables, url=url, token="t")
+    assert "a:b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["a b", "a\nX-Evil: 1", "é"])
+def test_a_token_that_could_be_no_header_is_refused_and_not_shown(
+    variables: dict[str, str], token: str
+) -> None:
+    with pytest.raises(mapi.SettingError, match="copied whole") as caught:
+        found(variables, url="http://a.example", token=token)
+    assert token not in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_time_limit_is_a_time(seconds: float) -> None:
+    with pytest.raises(mapi.SettingError, match="timeout_seconds"):
+        mapi.Client("http://a.example", token="t", timeout_seconds=seconds)

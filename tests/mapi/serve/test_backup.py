@@ -1,0 +1,184 @@
+"""A backup holds everything, and is restored whole into an empty place or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import tarfile
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from mapi.config import Settings, settings_from
+from mapi.errors import DatabaseError, InvalidError, MapiError, SettingError
+from mapi.objects.opening import open_store
+from mapi.serve.administration import administration
+from mapi.serve.backup import restore_backup, write_backup
+from mapi.serve.platform import lay_foundation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_KEY = "media/1/object"
+
+
+def settings_in(home: Path) -> Settings:
+    return settings_from({"MAPI_HOME": str(home)})
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a tenant, a run with a point, and an object."""
+    found = tmp_path_factory.mktemp("home") / "mapi"
+    settings = settings_in(found)
+    with ExitStack() as undo:
+        foundation = lay_foundation(settings, undo)
+        assert foundation.admin_url is not None
+        with psycopg.connect(foundation.admin_url) as connection:
+            connection.execute(
+                "insert into mapi.runs (tenant_id, id, project_id, kind, status)"
+                " select tenant_id, gen_random_uuid(), id, 'external', 'running'"
+                " from mapi.projects;"
+                "insert into mapi.run_series"
+                " (tenant_id, run_id, attempt, key, labels, labels_hash, source)"
+                " select tenant_id, id, 1, 'loss', '{}', 0, 'api' from mapi.runs;"
+                "insert into mapi.run_metric_points"
+                " select tenant_id, id, 0, now(), 'NaN' from mapi.run_series"
+            )
+    asyncio.run(_put(settings))
+    return found
+
+
+async def _put(settings: Settings) -> None:
+    store, _ = open_store(None, home=settings.home, upload_url="", secret=b"s" * 32)
+    await store.put(_KEY, b"picture")
+
+
+async def _read(settings: Settings) -> bytes:
+    store, _ = open_store(None, home=settings.home, upload_url="", secret=b"s" * 32)
+    return await store.read(_KEY)
+
+
+@pytest.fixture(scope="module")
+def backup(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("backup") / "mapi.tar"
+    write_backup(settings_in(home), path, version="1.2.3")
+    return path
+
+
+def test_what_is_restored_serves_as_before(backup: Path, tmp_path: Path) -> None:
+    assert backup.stat().st_mode & 0o777 == 0o600
+    settings = settings_in(tmp_path / "new")
+    assert restore_backup(settings, backup).version == "1.2.3"
+    assert asyncio.run(_read(settings)) == b"picture"
+    with ExitStack() as undo:
+        foundation = lay_foundation(settings, undo)
+        assert foundation.admin_url is not None
+        with psycopg.connect(foundation.admin_url) as connection:
+            found = connection.execute("select key, step, value from mapi.run_metrics").fetchall()
+            policies = connection.execute(
+                "select count(*) from pg_policies where schemaname = 'mapi'"
+            ).fetchone()
+        with psycopg.connect(foundation.database_url) as connection:
+            hidden = connection.execute("select count(*) from mapi.runs").fetchone()
+    assert [(key, step) for key, step, _ in found] == [("loss", 0)]
+    assert found[0][2] != found[0][2]
+    assert policies is not None
+    assert policies[0] > 20
+    assert hidden == (0,)
+
+    async def tenants() -> list[tuple[int, str]]:
+        async with administration(settings) as office:
+            return await office.tenants()
+
+    assert [name for _, name in asyncio.run(tenants())] == ["local"]
+
+
+def test_a_place_with_a_database_or_a_file_is_not_written_over(home: Path, backup: Path) -> None:
+    with pytest.raises(DatabaseError, match="has a database"):
+        restore_backup(settings_in(home), backup)
+    with pytest.raises(SettingError, match="exists"):
+        write_backup(settings_in(home), backup, version="1")
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.7, 0.999])
+def test_a_torn_backup_restores_nothing(backup: Path, tmp_path: Path, part: float) -> None:
+    torn = tmp_path / "torn.tar"
+    content = backup.read_bytes().rstrip(b"\0")
+    torn.write_bytes(content[: int(len(content) * part)])
+    with pytest.raises(DatabaseError):
+        restore_backup(settings_in(tmp_path / "new"), torn)
+    assert not (tmp_path / "new").exists()
+
+
+def changed(backup: Path, path: Path, change: dict[str, bytes]) -> Path:
+    """Write a backup with other contents or further members; their checksums are right."""
+    import hashlib
+
+    with tarfile.open(backup) as source, tarfile.open(path, "w") as target:
+        contents = {}
+        for entry in source:
+            file = source.extractfile(entry)
+            assert file is not None
+            contents[entry.name] = file.read()
+        last = contents.pop("checksums.json")
+        contents |= change
+        checksums = {
+            name: hashlib.sha256(content).hexdigest()
+            for name, content in contents.items()
+            if name != "manifest.json"
+        }
+        if "checksums.json" not in change:
+            contents["checksums.json"] = json.dumps(checksums).encode()
+        else:
+            contents["checksums.json"] = last
+        for name, content in contents.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            target.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def manifest_with(backup: Path, **changes: object) -> dict[str, bytes]:
+    with tarfile.open(backup) as source:
+        file = source.extractfile("manifest.json")
+        assert file is not None
+        found = json.loads(file.read())
+    return {"manifest.json": json.dumps({**found, **changes}).encode()}
+
+
+def test_a_backup_of_a_newer_version_or_format_is_refused(backup: Path, tmp_path: Path) -> None:
+    cases: list[dict[str, Any]] = [
+        {"format": 2},
+        {"migrations": {"0001_foundation": "0" * 64}},
+        {"migrations": {"0999": ""}},
+    ]
+    for number, changes in enumerate(cases):
+        path = changed(backup, tmp_path / f"{number}.tar", manifest_with(backup, **changes))
+        with pytest.raises(DatabaseError, match=r"Restore it with"):
+            restore_backup(settings_in(tmp_path / "new"), path)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["objects/../../evil", "objects//etc/evil", "objects/.hidden"])
+def test_no_object_of_a_backup_leads_out_of_the_store(
+    backup: Path, tmp_path: Path, name: str
+) -> None:
+    path = changed(backup, tmp_path / "evil.tar", {name: b"evil"})
+    with pytest.raises((InvalidError, MapiError)):
+        restore_backup(settings_in(tmp_path / "new" / "home"), path)
+    assert not list(tmp_path.rglob("*evil")), list(tmp_path.rglob("*evil"))
+
+
+def test_a_link_in_a_backup_is_refused(backup: Path, tmp_path: Path) -> None:
+    path = tmp_path / "link.tar"
+    path.write_bytes(backup.read_bytes())
+    with tarfile.open(path, "a") as tar:
+        entry = tarfile.TarInfo("objects/link")
+        entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(entry)
+    with pytest.raises(DatabaseError, match="no file"):
+        restore_backup(settings_in(tmp_path / "new"), path)

@@ -1,0 +1,266 @@
+"""What is deleted for good is gone, once, with its bytes; what searches ask for stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from tests.mapi.api.test_media import png, send
+from tests.mapi.callers import make_caller
+from tests.mapi.tenants_access import value_of
+
+from mapi.access.rights import Principal
+from mapi.api.app import build_app
+from mapi.objects.opening import open_store
+from mapi.serve.housekeeping import tidy
+from mapi.tracking.changes import Changes
+from mapi.tracking.leftovers import collect_leftovers
+from mapi.tracking.retention import Freed, Retention, apply, delete_project, foresee
+from mapi.wire.enums import Scope
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.mapi.callers import Caller
+    from tests.mapi.tenants import Tenant
+
+    from mapi.database.door import Database
+    from mapi.objects.permits import UploadPermits
+    from mapi.objects.store import ObjectStore
+
+pytestmark = pytest.mark.anyio
+
+#: Everything that ended before today.
+STRICT = Retention(trash_days=0, tracking_days=1, media_days=1)
+SEARCHES = (
+    "metrics.loss < 0.5",
+    "metrics.loss.min <= 0.1 AND metrics.loss.count = 10",
+    "params.lr = 0.1",
+    "tags.stage = done",
+    "name = old AND note ~ '*why*'",
+    "metrics.final = 7",
+)
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> tuple[ObjectStore, UploadPermits]:
+    return open_store(None, home=tmp_path, upload_url="", secret=os.urandom(32))
+
+
+@pytest.fixture
+def store(objects: tuple[ObjectStore, UploadPermits]) -> ObjectStore:
+    return objects[0]
+
+
+@pytest.fixture
+def caller(
+    database: Database, tenant: Tenant, objects: tuple[ObjectStore, UploadPermits]
+) -> Caller:
+    changes = Changes(database, None)
+    changes.end_streams()
+    return make_caller(build_app(database, version="0", changes=changes, objects=objects), tenant)
+
+
+async def make_old(caller: Caller, tenant: Tenant, *, days: int = 10) -> str:
+    """Make a run with something of everything, which ended days ago."""
+    run = await caller.make_run(
+        name="old", note="the why", params={"lr": 0.1}, tags={"stage": "done"}
+    )
+    await caller.log(run, "loss", [1 / (step + 1) for step in range(10)])
+    await caller.log(run, "final", [7.0], steps=[None])
+    await caller.post(f"/v1/runs/{run}/logs", {"lines": [{"message": "a line"}]})
+    await caller.post(
+        f"/v1/runs/{run}/spans",
+        {"spans": [{"name": "a", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 1_000}]},
+    )
+    await send(caller, run, png())
+    await caller.send("PATCH", f"/v1/runs/{run}", json={"status": "succeeded"})
+    value_of(
+        tenant,
+        "update mapi.runs set finished = now() - make_interval(days => %s),"
+        " heartbeat = now() - make_interval(days => %s) where id = %s",
+        days,
+        days,
+        run.removeprefix("run_"),
+    )
+    return run
+
+
+def rows_of(tenant: Tenant, run: str) -> dict[str, int]:
+    number = run.removeprefix("run_")
+    counts = {}
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        for table in (
+            "run_series",
+            "run_metric_summary",
+            "run_params",
+            "run_tags",
+            "run_logs",
+            "run_media",
+            "run_events",
+            "run_spans",
+        ):
+            row = connection.execute(
+                f"select count(*) from mapi.{table} where run_id = %s",
+                [number],
+            ).fetchone()
+            assert row is not None
+            counts[table] = row[0]
+        row = connection.execute(
+            "select count(*) from mapi.run_metric_points where tenant_id = %s", [tenant.id]
+        ).fetchone()
+        assert row is not None
+        counts["points"] = row[0]
+    return counts
+
+
+def kept(tmp_path: Path) -> int:
+    return sum(one.is_file() for one in (tmp_path / "objects").rglob("*"))
+
+
+async def found_by(caller: Caller) -> list[list[str]]:
+    pages = [await caller.get("/v1/runs", params={"filter": text}) for text in SEARCHES]
+    return [[one["id"] for one in page["runs"]] for page in pages]
+
+
+async def test_a_purged_run_leaves_no_row_and_no_object_and_tells_its_bytes(
+    caller: Caller, tenant: Tenant, tmp_path: Path
+) -> None:
+    run = await make_old(caller, tenant)
+    other = await make_old(caller, tenant)
+    before = rows_of(tenant, other)
+    await caller.post(f"/v1/runs/{run}/purge", None, status=409)
+    await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    deleted = await caller.post(f"/v1/runs/{run}/purge", None)
+    # The run, 11 points, a line, a span and an image.
+    assert deleted["rows"] == 15
+    assert deleted["freed_bytes"] > len(png())
+    await caller.get(f"/v1/runs/{run}", status=404)
+    assert set(rows_of(tenant, run).values()) == {0, 11}  # the other's points
+    assert rows_of(tenant, other) == {**before, "points": 11}
+    assert kept(tmp_path) == 1
+    audit = await caller.get("/v1/audit")
+    assert (audit["entries"][0]["action"], audit["entries"][0]["object"]) == ("run.purge", run)
+
+
+async def test_searches_find_the_same_before_and_after_pruning(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    run = await make_old(caller, tenant)
+    young = await caller.make_run(name="young")
+    await caller.log(young, "loss", [0.4])
+    before = await found_by(caller)
+    assert all(run in ids for ids in before)
+    summaries = await caller.get(f"/v1/runs/{run}/metrics")
+    freed = await apply(database, store, tenant.reach, retention=STRICT)
+    assert (freed.pruned_runs, freed.points, freed.log_lines, freed.spans) == (1, 10, 1, 1)
+    assert await found_by(caller) == before
+    assert await caller.get(f"/v1/runs/{run}/metrics") == summaries
+    rows = rows_of(tenant, run)
+    assert (rows["run_logs"], rows["run_spans"], rows["run_media"]) == (0, 0, 0)
+    assert rows["points"] == 2  # the scalar, and the young run's
+    assert (await caller.get(f"/v1/runs/{young}/metrics/points?key=loss"))["points_total"] == 1
+    assert await apply(database, store, tenant.reach, retention=STRICT) == Freed()
+
+
+async def test_what_is_sent_again_to_a_pruned_run_is_a_duplicate_and_changes_no_summary(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    run = await make_old(caller, tenant)
+    summaries = await caller.get(f"/v1/runs/{run}/metrics")
+    await apply(database, store, tenant.reach, retention=STRICT)
+    again = await caller.log(run, "loss", [1 / (step + 1) for step in range(10)])
+    assert (again["accepted"], again["duplicates"]) == (0, 10)
+    assert await caller.get(f"/v1/runs/{run}/metrics") == summaries
+    late = await caller.log(run, "loss", [0.01], start=10)
+    assert late["accepted"] == 1
+    (series,) = (await caller.get(f"/v1/runs/{run}/metrics?key=loss"))["series"]
+    assert (series["count"], series["last_value"], series["min_value"]) == (11, 0.01, 0.01)
+
+
+async def test_a_trial_says_what_would_be_deleted_and_deletes_nothing(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, tmp_path: Path
+) -> None:
+    trashed, old = await make_old(caller, tenant), await make_old(caller, tenant)
+    await caller.send("DELETE", f"/v1/runs/{trashed}", status=204)
+    before = (rows_of(tenant, trashed), rows_of(tenant, old), kept(tmp_path))
+    async with database.transaction(tenant.reach) as connection:
+        foreseen = await foresee(connection, STRICT)
+    assert (rows_of(tenant, trashed), rows_of(tenant, old), kept(tmp_path)) == before
+    assert foreseen.purged_runs == foreseen.pruned_runs == 1
+    # Scalars are counted with the points, and stay.
+    done = await apply(database, store, tenant.reach, retention=STRICT)
+    assert foreseen.points - done.points == 1
+    assert (foreseen.log_lines, foreseen.spans) == (done.log_lines, done.spans)
+    assert kept(tmp_path) == 0
+
+
+async def test_what_nobody_limits_stays_for_ever(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, tmp_path: Path
+) -> None:
+    run = await make_old(caller, tenant, days=10_000)
+    trashed = await make_old(caller, tenant)
+    await caller.send("DELETE", f"/v1/runs/{trashed}", status=204)
+    before = (rows_of(tenant, run), rows_of(tenant, trashed), kept(tmp_path))
+    assert await apply(database, store, tenant.reach, retention=Retention()) == Freed()
+    assert (rows_of(tenant, run), rows_of(tenant, trashed), kept(tmp_path)) == before
+    await caller.post(f"/v1/runs/{trashed}/restore", None)
+
+
+async def test_objects_that_no_row_has_are_collected_and_all_others_stay(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, tmp_path: Path
+) -> None:
+    run = await make_old(caller, tenant)
+    await store.put(f"media/{tenant.id}/{uuid.uuid4()}/{uuid.uuid4()}", b"left by a killed server")
+    await store.put(f"uploads/{tenant.id}/{uuid.uuid4()}/{uuid.uuid4()}", b"never recorded")
+    await store.put("elsewhere/a", b"of another room")
+    # Young ones may be on their way.
+    assert await collect_leftovers(database, store) == (0, 0)
+    found = await collect_leftovers(database, store, age=timedelta(seconds=-1))
+    assert found == (2, len(b"left by a killed server") + len(b"never recorded"))
+    assert kept(tmp_path) == 2
+    (item,) = (await caller.get(f"/v1/runs/{run}/media"))["media"]
+    await caller.send("GET", f"/v1/runs/{run}/media/{item['id']}/content")
+
+
+async def test_a_deleted_project_is_gone_with_all_its_runs(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, tmp_path: Path
+) -> None:
+    await caller.post("/v1/projects", {"name": "other"}, status=201)
+    stays = await caller.make_run(project="other")
+    for _ in range(2):
+        await make_old(caller, tenant)
+    await caller.post("/v1/experiments", {"name": "study"}, status=201)
+    freed = await delete_project(
+        database,
+        store,
+        tenant.reach,
+        project_id=tenant.project_id,
+        principal=_admin(tenant),
+    )
+    assert freed.purged_runs == 2
+    assert kept(tmp_path) == 0
+    projects = await caller.get("/v1/projects")
+    assert [one["name"] for one in projects["projects"]] == ["other"]
+    await caller.get(f"/v1/runs/{stays}")
+
+
+async def test_two_replicas_that_tidy_at_once_delete_once(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    for _ in range(3):
+        run = await make_old(caller, tenant)
+        await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    rules = Retention(trash_days=0)
+    found = await asyncio.gather(*(tidy(database, store, rules) for _ in range(2)))
+    assert sorted(one is None for one in found) == [False, True]
+    assert sum(one.purged_runs for one in found if one is not None) >= 3
+
+
+def _admin(tenant: Tenant) -> Principal:
+    return Principal(tenant.id, "an admin", "", frozenset({Scope.ADMIN}))
