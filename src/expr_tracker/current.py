@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from expr_tracker import own_run
 from expr_tracker.loading import loading
-from expr_tracker.spans import span_class
+from expr_tracker.spans import NAMED_BY_KEYWORD, name_among, span_class
 
 if TYPE_CHECKING:
     import os
@@ -420,8 +420,25 @@ def use_artifact(
     return own_run.need("use_artifact").use_artifact(artifact_or_name, type)
 
 
+@overload
 def span(
     name: str,
+    /,
+    *,
+    print_fn: Callable[[str], object] | None = ...,
+    plugins: Any = ...,
+    **attributes: Any,
+) -> Span: ...
+@overload
+def span(
+    *,
+    name: str,
+    print_fn: Callable[[str], object] | None = ...,
+    plugins: Any = ...,
+    **attributes: Any,
+) -> Span: ...
+def span(
+    name: str = NAMED_BY_KEYWORD,
     /,
     *,
     print_fn: Callable[[str], object] | None = None,
@@ -434,8 +451,13 @@ def span(
         name: the last part of the span's path; the open spans of the thread or task are before it.
         print_fn: receives a line at the start and the end.
         plugins: what runs with the span and its children.
-        **attributes: kept with the span.
+        **attributes: kept with the span; ``name`` too, where the name itself is given by position.
+
+    Raises:
+        TypeError: there is no name, by position or by keyword.
     """
+    if name is NAMED_BY_KEYWORD:
+        name = name_among(attributes, "et.span")
     if own_run.is_discarded:
         own_run.discard("span")
     return (span_class.made or span_class.get())(
@@ -443,8 +465,25 @@ def span(
     )
 
 
+@overload
 def start_span(
     name: str,
+    /,
+    *,
+    print_fn: Callable[[str], object] | None = ...,
+    plugins: Any = ...,
+    **attributes: Any,
+) -> Span: ...
+@overload
+def start_span(
+    *,
+    name: str,
+    print_fn: Callable[[str], object] | None = ...,
+    plugins: Any = ...,
+    **attributes: Any,
+) -> Span: ...
+def start_span(
+    name: str = NAMED_BY_KEYWORD,
     /,
     *,
     print_fn: Callable[[str], object] | None = None,
@@ -452,4 +491,6 @@ def start_span(
     **attributes: Any,
 ) -> Span:
     """Begin a span that ``.end()`` ends: for blocks that no ``with`` can hold."""
+    if name is NAMED_BY_KEYWORD:
+        name = name_among(attributes, "et.start_span")
     return span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()

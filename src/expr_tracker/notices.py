@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import difflib
 import logging
+import os
 import threading
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
 from expr_tracker.interruption import is_from_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-__all__ = ["OTHERS", "Fate", "Notices", "Subject", "counted", "logger", "offer"]
+__all__ = ["OTHERS", "Fate", "Notices", "Subject", "counted", "logger", "offer", "offer_beside"]
 
 logger: Final = logging.getLogger("expr_tracker")
 
@@ -43,6 +46,8 @@ _KEYS_MAX: Final = 10_000
 _QUEUE_MAX: Final = 1_000
 #: Names that a message gives to who did not come near any.
 _NAMES_OFFERED: Final = 8
+#: Entries of a folder that are looked through for what was probably meant.
+_ENTRIES_MAX: Final = 1_000
 
 
 def counted(number: int, noun: str) -> str:
@@ -60,6 +65,29 @@ def offer(name: str, known: Iterable[str]) -> str:
         return ""
     more = f" and {len(names) - _NAMES_OFFERED} more" if len(names) > _NAMES_OFFERED else ""
     return f" There are: {', '.join(names[:_NAMES_OFFERED])}{more}."
+
+
+def offer_beside(path: Path, *, only_folders: bool = False) -> str:
+    """Return what `offer` says of a path where nothing is: of the names in the folder it would be in.
+
+    Where there is no such folder, of the first one on the way that is not there.
+    """
+    while not path.parent.is_dir() and path.parent != path.parent.parent:
+        path = path.parent
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [
+                entry.name
+                for entry in islice(entries, _ENTRIES_MAX)
+                if not entry.name.startswith(".")
+                and entry.name.isprintable()
+                and (not only_folders or entry.is_dir())
+            ]
+    except OSError as error:
+        if is_from_signal(error):
+            raise
+        return ""  # what cannot be listed offers nothing
+    return offer(path.name, names)
 
 
 class Notices:

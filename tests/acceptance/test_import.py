@@ -115,13 +115,55 @@ say("finished")
     program = run_program(script, tmp_path)
     modules = program.value("logging")
     assert not loaded(modules, NOT_FOR_EVERYONE)
-    assert not loaded(modules, ["expr_tracker.spans.span", "expr_tracker.artifacts", "subprocess"])
+    assert not loaded(modules, ["expr_tracker.artifacts", "subprocess"])
     modules = program.value("spans")
     assert not loaded(modules, NOT_FOR_EVERYONE)
     for moment in ("history", "finished"):
         modules = program.value(moment)
         assert not loaded(modules, NOT_FOR_EVERYONE)
         assert not loaded(modules, ["expr_tracker.history.frames", "expr_tracker.history.exports"])
+
+
+def test_a_training_loop_loads_nothing_after_init_and_goes_on_without_descriptors(
+    run_program: Start, tmp_path: Path
+) -> None:
+    script = """
+import json, os, resource, sys
+import expr_tracker as et
+
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
+run = et.init("p", "r", dir=sys.argv[1], capture=False)
+et.log({"a": 0})
+before = set(sys.modules)
+held = []
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+with et.span("step"):
+    et.start_span("part").end()
+run.span("mine").begin().end()
+et.log({"nan": float("nan"), "text": "a", "deep": {"list": [1, 2]}, "half": chr(0xD800)})
+et.log({"image": et.Image(PNG), "table": et.Table(["a"], [[1]])})
+et.define_metric("a", unit="ms")
+et.summary()["best"] = 1
+et.rewind(1)
+run.flush()
+run.history.flush()
+rows = et.info()["history"]["rows_on_disk"]
+print("loaded", json.dumps(sorted(set(sys.modules) - before)))
+for descriptor in held:
+    os.close(descriptor)
+et.log({"a": 1})
+et.finish()
+print("rows", rows, len(et.history(-1, run=run.dir)))
+"""
+    program = run_program(script, tmp_path)
+    assert program.value("loaded") == []
+    assert program.line("rows") == "3 2"
+    assert "Traceback" not in program.errors
 
 
 def test_the_capture_of_the_environment_stays_within_the_standard_library(

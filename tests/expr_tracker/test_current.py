@@ -25,6 +25,7 @@ from expr_tracker.notices import logger
 from expr_tracker.run import run as run_module
 from expr_tracker.store.lock import is_locked
 from expr_tracker.store.reader import whole_rows
+from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,6 +180,8 @@ def test_of_many_inits_at_once_exactly_one_wins() -> None:
         ({"dir": "a", "run_dir": "b"}, OptionError),
         ({"backend_kwargs": {"jsonl": {"buffer_size": 0}}}, OptionError),
         ({"resume_step": 1.5}, OptionError),
+        ({"clock": 5}, OptionError),
+        ({"clock": ManualClock}, OptionError),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -459,3 +462,22 @@ def test_an_artifact_is_found_by_its_place_without_a_run_and_noted_by_the_next(
     et.finish()
     used = [row["action"] for row in whole_rows(second.files.artifacts)]
     assert used == ["use"]
+
+
+def test_the_name_of_a_span_may_be_given_by_keyword_as_the_baseline_took_it() -> None:
+    with et.span(name="epoch", number=1) as span, et.span("batch", name="first") as inner:
+        pass
+    assert (span.path, span.attributes) == ("epoch", {"number": 1})
+    assert (inner.path, inner.attributes) == ("epoch/batch", {"name": "first"})
+    begun = et.start_span(name="load")
+    begun.end()
+    assert begun.path == "load"
+
+    @et.span(name="step")
+    def step() -> str:
+        return "done"
+
+    assert step() == "done"
+    for call in (et.span, et.start_span):
+        with pytest.raises(TypeError, match=rf"et\.{call.__name__}\(\) has no name"):
+            call(number=1)  # type: ignore[call-overload]

@@ -31,6 +31,10 @@ with et.span("train", batch=3) as span:
     assert_type(span, et.Span)
     assert_type(span.duration_ms, float)
 assert_type(et.start_span("load"), et.Span)
+assert_type(et.span(name="load", batch=3), et.Span)
+assert_type(et.start_span(name="load"), et.Span)
+assert_type(et.span("load", name="an attribute"), et.Span)
+assert_type(run.span(name="load"), et.Span)
 assert_type(et.start_span("load").end(), float)
 
 
@@ -74,7 +78,8 @@ et.log({}, commit="yes")  # type: ignore[arg-type]
 et.finish("done")  # type: ignore[arg-type]
 et.rewind("5")  # type: ignore[arg-type]
 et.define_metric(5)  # type: ignore[arg-type]
-et.span()  # type: ignore[call-arg]
+et.span()  # type: ignore[call-overload]
+et.start_span(batch=3)  # type: ignore[call-overload]
 et.start_span("a").end(5)  # type: ignore[arg-type]
 et.get_run().log({})  # type: ignore[union-attr]
 et.use_artifact(5)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import click
 
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
-from expr_tracker.cli.parameters import Rank, RunPath
+from expr_tracker.cli.parameters import Rank, RunPath, check_choice_within
 from expr_tracker.cli.terminal import print_bytes, shown_coloured
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def command(
     from expr_tracker.console import console_file, read_console
     from expr_tracker.history import stream_named
 
+    check_choice_within(run)
     wanted = None if stream is None else stream_named(stream)
     for row in read_console(console_file(run, wanted, rank), raw=raw):
         if source is None or row.get("source") == source:

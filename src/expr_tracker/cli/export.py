@@ -9,7 +9,7 @@ import click
 from expr_tracker.cli import candidates
 from expr_tracker.cli.failure import reported
 from expr_tracker.cli.output import output_of
-from expr_tracker.cli.parameters import Attempt, Ranks, RunPath, stream_choice
+from expr_tracker.cli.parameters import Attempt, Ranks, RunPath, check_choice_within, stream_choice
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
 from expr_tracker.notices import counted
@@ -78,6 +78,7 @@ def command(
                 "Say what to write: -o FILE, or --format for a file named as the run."
             )
         output = f"{_name_of(run)}.{form}"
+    check_choice_within(run)
     chosen: Any = form
     wanted = stream_choice(stream)
     with output_of(output) as target, progress_bar("Exporting") as progress:

@@ -1,7 +1,7 @@
 """From an error of the library to one line for people: the only place that does so.
 
 ``Error: ...`` on standard error, and exit code 2 for whatever the tracker refuses and for a path that
-cannot be what was asked for; 1 for a file that the operating system would not read or write. A reader
+cannot be what was asked for (nothing there, a folder, too long); 1 for a file that the operating system would not read or write. A reader
 that went away (``| head``) is no failure: the group ends quietly.
 """
 
@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import logging
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from expr_tracker.cli.terminal import say, shown
 from expr_tracker.errors import TrackerError
-from expr_tracker.notices import logger
+from expr_tracker.notices import logger, offer_beside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -55,7 +58,7 @@ class _SystemFailure(Failure):
 #: Where a message of the library names a keyword: at its beginning, or as what was meant.
 _BEFORE_KEYWORD: Final = r"(?:^|(?<=: )|(?<=pass )|(?<=mean ))"
 #: The path of the question is wrong, not the disk.
-_WRONG_PATHS: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_WRONG_PATHS: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
 
 
 class _Warnings(logging.Handler):
@@ -140,7 +143,12 @@ def _of_system(error: OSError) -> str:
         # Of all that is looked for, the working directory alone is asked for without a name.
         return "the working directory was removed"
     where = f"{error.filename}: " if error.filename is not None else ""
-    return where + (error.strerror or str(error))
+    text = error.strerror or str(error)
+    if error.errno == errno.ENAMETOOLONG:
+        text = "the path, or a name in it, is too long for the system; pass a shorter one."
+    elif isinstance(error, FileNotFoundError) and text == os.strerror(errno.ENOENT):
+        text += f".{offer_beside(Path(os.fsdecode(error.filename)))}"
+    return where + text
 
 
 @contextlib.contextmanager
@@ -159,7 +167,7 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        failure = Failure if isinstance(error, _WRONG_PATHS) else _SystemFailure
+        failure = Failure if error.errno in _WRONG_PATHS else _SystemFailure
         raise failure(_of_system(error)) from error
     finally:
         logger.removeHandler(warnings)

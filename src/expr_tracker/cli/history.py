@@ -16,6 +16,8 @@ from expr_tracker.cli.parameters import (
     Ranks,
     RunPath,
     StepRange,
+    check_choice_within,
+    given_options,
     metric_choice,
     stream_choice,
 )
@@ -24,6 +26,8 @@ from expr_tracker.cli.terminal import is_terminal, print_bytes, say, say_json, s
 
 __all__ = ["command"]
 
+#: The options that choose rows and columns.
+_OF_ROWS: Final = ("-n", "--metrics", "--metric", "--step-range", "--dropna", "--attempt")
 #: How the names of metrics begin that spans and the plugins of this package make.
 _OF_SPANS: Final = (
     "time_ms/",
@@ -100,8 +104,10 @@ def command(  # noqa: PLR0913 - one argument an option
     et history runs/llm/sft-1 --rank '*' -n 5
     et history runs/llm/sft-1 -n -1 --format csv > a.csv
     """  # noqa: D301 - click reads the control character
+    check_choice_within(run)
     wanted = stream_choice(stream)
     if attempts:
+        _check_beside_attempts(given_options())
         if isinstance(wanted, list):
             raise Failure(f"--stream {stream!r}: --attempts lists those of one stream.")
         if isinstance(rank, (list, str)):
@@ -127,6 +133,20 @@ def command(  # noqa: PLR0913 - one argument an option
 
         check_logged(run, absent, stream=wanted, rank=rank)
     _print(rows, form, wanted=metrics)
+
+
+def _check_beside_attempts(given: set[str]) -> None:
+    """Refuse options that choose rows, where none are printed.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for option in _OF_ROWS:
+        if option in given:
+            raise click.UsageError(
+                f"{option} is for rows, and --attempts lists the attempts instead: leave one of them "
+                "out."
+            )
 
 
 def _attempt_rows(run: Path, stream: str | None, rank: int | None) -> list[dict[str, Any]]:

@@ -20,6 +20,8 @@ __all__ = [
     "RunPath",
     "StepRange",
     "TimeRange",
+    "check_choice_within",
+    "given_options",
     "metric_choice",
     "stream_choice",
 ]
@@ -194,6 +196,31 @@ def _whole(text: str) -> int | None:
 def _comma_list(text: str) -> list[str]:
     """Return the names in a list with commas; the spaces around them are no part of a name."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def given_options() -> set[str]:
+    """Return the options that the command line has, whatever their values, as they are spelled."""
+    ctx = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    return {
+        param.opts[-1]
+        for param in ctx.command.params
+        if ctx.get_parameter_source(param.name) is not default
+    }
+
+
+def check_choice_within(run: Path) -> None:
+    """Refuse a stream or rank where RUN is one file, of one stream and rank: they would do nothing.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for option in sorted(given_options() & {"--stream", "--rank"}):
+        if run.is_file():
+            raise click.UsageError(
+                f"{option} chooses among the files of a run's directory, and {run} is one file: pass "
+                "the directory, or leave the option out."
+            )
 
 
 def metric_choice(text: str | None) -> list[str]:

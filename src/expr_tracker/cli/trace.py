@@ -17,6 +17,8 @@ from expr_tracker.cli.parameters import (
     RunPath,
     StepRange,
     TimeRange,
+    check_choice_within,
+    given_options,
     metric_choice,
     stream_choice,
 )
@@ -54,7 +56,7 @@ _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
     shell_complete=candidates.metric_list,
 )  # fmt: skip
 @click.option(
-    "--temp-dir", type=click.Path(file_okay=False, exists=True, path_type=Path),
+    "--temp-dir", type=click.Path(path_type=Path),
     help="Where the temporary database goes.",
 )  # fmt: skip
 @click.option("--summary", is_flag=True, help="Print the time by span path instead.")
@@ -74,22 +76,12 @@ def command(**options: Any) -> None:
     et trace runs/llm/sft-1 --step-range 100:200
     et trace runs/llm/sft-1 --summary --group
     """  # noqa: D301 - click reads the control character
-    _check_together(given=_given())
+    check_choice_within(options["run"])
+    _check_together(given=given_options())
     if options["summary"]:
         _print_summary(options)
     else:
         _write(options)
-
-
-def _given() -> set[str]:
-    """Return the options that the command line has, whatever their values."""
-    ctx = click.get_current_context()
-    default = click.core.ParameterSource.DEFAULT
-    return {
-        param.opts[-1]
-        for param in ctx.command.params
-        if ctx.get_parameter_source(param.name) is not default
-    }
 
 
 def _check_together(given: set[str]) -> None:

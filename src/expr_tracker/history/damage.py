@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.notices import counted
-from expr_tracker.store.joined import is_broken_in_two
+from expr_tracker.store.joined import bytes_between, is_whole_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["Damage"]
 
-#: More lines than that were damaged by more than one byte; each pair takes up to a millisecond.
-_PAIRS_MAX: Final = 1000
+#: Bytes parsed to see which damaged lines are halves of one: half a second at worst. Where there is more,
+#: more than a byte was damaged, and each further line counts by itself.
+_PARSED_BYTES_MAX: Final = 1 << 26
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Damage:
     """Lines that zeros stand in front of, and how many: lines may have stood there."""
     _unreadable: dict[int, int] = field(default_factory=dict)
     _halves: dict[int, bool] = field(default_factory=dict)
+    _parsed_bytes: int = 0
 
     def add_unreadable(self, offset: int, size: int) -> None:
         """Take in a line of ``size`` bytes, its end included."""
@@ -66,11 +68,18 @@ class Damage:
     def _is_second_half(self, first: int, second: int, read: Callable[[int, int], bytes]) -> bool:
         known = self._halves.get(second)
         if known is None:
-            if len(self._halves) >= _PAIRS_MAX:
+            if self._parsed_bytes >= _PARSED_BYTES_MAX:
                 return False
             head = read(first, second)[:-1]
             tail = read(second, second + self._unreadable[second]).rstrip(b"\n")
-            known = self._halves[second] = is_broken_in_two(head, tail)
+            self._parsed_bytes += len(head)
+            known = False
+            for byte in bytes_between(head, tail):
+                self._parsed_bytes += len(head) + len(tail)
+                if is_whole_with(byte, head, tail):
+                    known = True
+                    break
+            self._halves[second] = known
         return known
 
     def sentences(

@@ -25,6 +25,7 @@ from expr_tracker.errors import QueryError
 from expr_tracker.history.columns import BOOL, FLOAT, INT, OTHER, Column, Columns, side_names
 from expr_tracker.history.frames import arrow_array, import_arrow, json_text
 from expr_tracker.history.location import producers_of
+from expr_tracker.history.progress import checked_report
 from expr_tracker.history.question import ask
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
@@ -114,7 +115,7 @@ def export(  # noqa: PLR0913 - the keywords of `history` that choose rows
                 for key, source in sources
                 for views in [_views(key, source, attempt)]
             ],
-            progress=progress,
+            progress=checked_report(progress),
         )
         with writing_to(target) as temporary:
             rows = _WRITERS[kind](reading, temporary)

@@ -268,7 +268,7 @@ def newest_points(source: Source, name: str, window: int) -> tuple[Point, ...]:
         size = min(size * 4, _BACKWARD_BYTES_MAX) if start is not None else size * 4
         if start is None:
             continue
-        for stretch in reversed(list(view.stretches(start, end))):
+        for stretch in view.stretches_backward(start, end):
             keyed = view.keyed(source.rows(stretch.start, stretch.stop), stretch)
             for step, row in reversed(keyed):
                 value = row.get(name)

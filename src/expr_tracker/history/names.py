@@ -10,6 +10,7 @@ from expr_tracker.history.location import producers_of
 from expr_tracker.history.question import ask, is_glob
 from expr_tracker.history.reading import answer_run
 from expr_tracker.history.source import Source
+from expr_tracker.metric_names import metric_names
 from expr_tracker.notices import offer
 from expr_tracker.store.documents import read_document
 
@@ -32,11 +33,11 @@ def check_logged(
     values passes too.
 
     Raises:
-        QueryError: nothing of that name was logged; the message offers the nearest names.
+        QueryError: they are no names, or nothing of that name was logged; the message offers the nearest names.
         RunNotFoundError: no such run, stream or rank.
     """
     producers = producers_of(run, stream, rank)
-    left = [name for name in names if name[:1] != "_" and not is_glob(name)]
+    left = [name for name in metric_names(names, "names") if name[:1] != "_" and not is_glob(name)]
     known: set[str] = set()
     for producer in producers:
         known.update(read_document(producer.files.summary) or ())

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from expr_tracker.errors import QueryError, QuestionTypeError
+from expr_tracker.metric_names import metric_names
 from expr_tracker.ranges import STEP_MAX, index_of, steps_from
-from expr_tracker.row import META_NAMES, key_text
+from expr_tracker.row import META_NAMES
 from expr_tracker.texts import shown, type_name
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def ask(  # noqa: PLR0913 - the keywords of `history`
     return Question(
         n=_count(n),
         output=_output(output_type),
-        metrics=_names(metrics),
+        metrics=None if metrics is None else metric_names(metrics),
         low=low,
         high=high,
         include_meta=include_meta,
@@ -178,25 +179,6 @@ def _output(output_type: object) -> Output:
             f"output_type={shown(output_type)}: expected 'dict', 'pandas', 'polars' or 'arrow'."
         )
     return found
-
-
-def _names(metrics: object) -> tuple[str, ...] | None:
-    if metrics is None:
-        return None
-    if isinstance(metrics, str):
-        return (key_text(metrics),)
-    if isinstance(metrics, (list, tuple, set, frozenset)):
-        for name in metrics:
-            if not isinstance(name, str):
-                raise QuestionTypeError(
-                    f"metrics has {shown(name)} ({type_name(name)}): a metric's name is a text."
-                )
-        is_set = isinstance(metrics, (set, frozenset))
-        return tuple(dict.fromkeys(map(key_text, sorted(metrics) if is_set else metrics)))
-    raise QuestionTypeError(
-        f"metrics={shown(metrics)} ({type_name(metrics)}): expected a name, a glob such as "
-        "'train/*', or a list of them."
-    )
 
 
 def _attempt(attempt: object) -> int | Literal["all"] | None:

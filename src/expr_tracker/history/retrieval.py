@@ -74,7 +74,7 @@ def _newest(source: Source, n: int, view: View) -> list[Row]:
         if start is None:
             size *= 4  # one line longer than the piece
             continue
-        for stretch in reversed(list(view.stretches(start, end))):
+        for stretch in view.stretches_backward(start, end):
             rows = source.rows(stretch.start, stretch.stop)
             keyed = view.keyed(rows, stretch)
             tail.append(keyed)

@@ -17,6 +17,8 @@ from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.retrieval import highest_step
 from expr_tracker.history.source import Source, beginning_of
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.metric_names import metric_names
+from expr_tracker.notices import offer_beside
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lock import is_locked
@@ -102,11 +104,11 @@ def overviews(
         metrics: names of metrics whose newest values are wanted.
 
     Raises:
-        QueryError: ``root`` is no path.
+        QueryError: ``root`` is no path, or ``metrics`` are no names.
         RunNotFoundError: there is no such directory.
     """
     folder = path_given(root, "root", QueryError, expected="the folder that holds the runs")
-    return _overviews(find_runs(folder), _names(metrics))
+    return _overviews(find_runs(folder), metric_names(metrics))
 
 
 def _overviews(runs: Iterator[Path], names: tuple[str, ...]) -> Iterator[RunOverview]:
@@ -120,10 +122,6 @@ def _overviews(runs: Iterator[Path], names: tuple[str, ...]) -> Iterator[RunOver
                 continue
             overview = _unreadable(run, error, names)
         yield overview
-
-
-def _names(metrics: str | Iterable[str]) -> tuple[str, ...]:
-    return (metrics,) if isinstance(metrics, str) else tuple(metrics)
 
 
 def _unreadable(run: Path, error: Exception, metrics: tuple[str, ...]) -> RunOverview:
@@ -157,7 +155,7 @@ def overview_of(run: Path, metrics: str | Iterable[str] = ()) -> RunOverview:
     rows = 0
     last_steps: dict[str, int | None] = {}
     times: list[float] = []
-    values: dict[str, Any] = dict.fromkeys(_names(metrics))
+    values: dict[str, Any] = dict.fromkeys(metric_names(metrics))
     for producer in producers_of(run, "*"):
         with Source.offline(producer) as source:
             source.report_lost()
@@ -219,7 +217,8 @@ def find_runs(root: Path) -> Iterator[Path]:
     """
     if not root.is_dir():
         what = "is a file" if root.is_file() else "is no directory"
-        raise RunNotFoundError(f"{root} {what}; pass the directory that holds the runs.")
+        near = "" if root.exists() else offer_beside(root, only_folders=True)
+        raise RunNotFoundError(f"{root} {what}; pass the directory that holds the runs.{near}")
     return _runs_below(root)
 
 

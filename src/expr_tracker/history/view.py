@@ -7,8 +7,9 @@ are merged name by name, and the later line wins; ``_time`` stays that of the fi
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from expr_tracker.errors import QueryError
 
@@ -22,6 +23,8 @@ __all__ = ["Key", "Stretch", "View", "merge_into", "sorted_rows"]
 
 #: What makes lines one row: the step, or the attempt and the step.
 Key = Any
+#: Behind everything that a file can hold.
+_END: Final = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -49,49 +52,63 @@ class View:
     """
 
     def __init__(self, attempts: list[Attempt], attempt: int | Literal["all"] | None) -> None:
-        numbers = {each.number for each in attempts}
-        if isinstance(attempt, int) and attempt not in numbers:
-            known = ", ".join(map(str, sorted(numbers)))
-            raise QueryError(f"attempt={attempt}: this stream has attempt {known}.")
+        if isinstance(attempt, int):
+            numbers = {each.number for each in attempts}
+            if attempt not in numbers:
+                known = ", ".join(map(str, sorted(numbers)))
+                raise QueryError(f"attempt={attempt}: this stream has attempt {known}.")
         self.is_by_attempt = attempt == "all"
         self._attempt = attempt
-        self._spans = self._spans_of(attempts, attempt)
         #: The number of the attempt that an open row belongs to.
         self.newest = attempts[-1].number
-
-    @staticmethod
-    def _spans_of(
-        attempts: list[Attempt], attempt: int | Literal["all"] | None
-    ) -> list[tuple[int, int | None, int, int | None]]:
-        spans: list[tuple[int, int | None, int, int | None]] = []
-        cut: int | None = None
-        stop: int | None = None
-        for each in reversed(attempts):
-            if attempt is None:
-                spans.append((each.offset, stop, each.number, cut))
-                if each.from_step is not None:
-                    cut = each.from_step if cut is None else min(cut, each.from_step)
-            elif attempt in ("all", each.number):
-                spans.append((each.offset, stop, each.number, None))
-            stop = each.offset
-        spans.reverse()
-        if attempts[0].offset > 0 and spans and attempt in (None, "all", attempts[0].number):
-            # Whatever stands before the first marker belongs to the first attempt.
-            spans[0] = (0, *spans[0][1:])
-        return spans
+        self._attempts = attempts
+        # What the attempts show, newest first, and the offsets where they begin, below zero to ascend.
+        # Made as far as somebody asks: a run that was rewound a thousand times is read at its end.
+        self._shown: list[tuple[int, int, int, int | None]] = []
+        self._begins: list[int] = []
+        self._left = len(attempts)
+        self._stop = _END
+        self._cut: int | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether every line is shown and only the step counts."""
-        return not self.is_by_attempt and len(self._spans) == 1 and self._attempt is None
+        return self._attempt is None and len(self._attempts) == 1
 
     def stretches(self, start: int, stop: int) -> Iterator[Stretch]:
         """Yield what is shown between two offsets, in file order."""
-        for low, high, number, cut in self._spans:
-            first = max(start, low)
-            last = stop if high is None else min(stop, high)
+        return reversed(list(self.stretches_backward(start, stop)))
+
+    def stretches_backward(self, start: int, stop: int) -> Iterator[Stretch]:
+        """Yield what is shown between two offsets, the newest first, as far as somebody asks."""
+        while self._left and (not self._begins or -self._begins[-1] >= stop):
+            self._take_older()
+        shown = self._shown
+        i = bisect_right(self._begins, -stop)
+        while i < len(shown) or self._left:
+            if i == len(shown):
+                self._take_older()
+                continue
+            low, high, number, cut = shown[i]
+            first, last = max(start, low), min(stop, high)
             if first < last:
                 yield Stretch(first, last, number, cut)
+            if low <= start:
+                return
+            i += 1
+
+    def _take_older(self) -> None:
+        """Take in the next older attempt."""
+        self._left -= 1
+        each, wanted = self._attempts[self._left], self._attempt
+        # Whatever stands before the first marker belongs to the first attempt.
+        offset = each.offset if self._left else 0
+        if wanted in (None, "all", each.number):
+            self._shown.append((offset, self._stop, each.number, self._cut))
+            self._begins.append(-offset)
+        if wanted is None and each.from_step is not None:
+            self._cut = each.from_step if self._cut is None else min(self._cut, each.from_step)
+        self._stop = each.offset
 
     def keyed(self, rows: list[Row], stretch: Stretch) -> list[tuple[Key, Row]]:
         """Return the rows of a stretch that are shown, each with its key."""

@@ -7,16 +7,17 @@ file, and whoever renames last changes nothing. A file is there whole or not at 
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import NameRefusedError, RunNotFoundError
 from expr_tracker.row import MediaValue, Row
 from expr_tracker.store.bounds import path_within
 from expr_tracker.store.documents import replacing
+from expr_tracker.store.paths import path_given
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
 __all__ = ["MEDIA_BYTES_MAX", "StoredValue", "check_size", "media_path"]
 
@@ -105,7 +106,7 @@ def media_path(run_directory: str | os.PathLike[str], reference: dict[str, Any] 
         reference: the reference as it was read from the row, or its ``path``.
 
     Raises:
-        NameRefusedError: the path is none, or leads out of the run's directory.
+        NameRefusedError: one of them is no path, or it leads out of the run's directory.
         RunNotFoundError: there is no such file.
     """
     path = reference.get("path") if isinstance(reference, dict) else reference
@@ -113,7 +114,10 @@ def media_path(run_directory: str | os.PathLike[str], reference: dict[str, Any] 
         raise NameRefusedError(
             f"media reference {reference!r}: expected a reference with the text 'path'."
         )
-    target = path_within(Path(run_directory), path)
+    directory = path_given(
+        run_directory, "run_directory", NameRefusedError, expected="a run's directory"
+    )
+    target = path_within(directory, path)
     if target is None:
         raise NameRefusedError(
             f"media path {path!r} leads out of the run's directory; it was not opened."

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.errors import NameRefusedError
 from expr_tracker.media.content import StoredValue, check_size
 from expr_tracker.media.header import ENDINGS, image_header
 from expr_tracker.media.png import png_from_array
+from expr_tracker.notices import offer_beside
+from expr_tracker.store.paths import path_given
 from expr_tracker.texts import shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Image"]
 
@@ -33,8 +39,8 @@ class Image(StoredValue):
             Arrays are always PNG; files and bytes stay what their header says they are.
 
     Raises:
-        ValueError: a shape, type or range that is no image, an unknown format, or more than
-            `expr_tracker.media.MEDIA_BYTES_MAX` bytes.
+        ValueError: a shape, type or range that is no image, an unknown format, a text that is no path,
+            or more than `expr_tracker.media.MEDIA_BYTES_MAX` bytes.
         MissingExtraError: an array or lists, and NumPy is not installed.
         OSError: a path that cannot be read.
     """
@@ -47,7 +53,9 @@ class Image(StoredValue):
                 f"image format {shown(format)}: expected one of {', '.join(ENDINGS)}."
             )
         if isinstance(data, (str, os.PathLike)):
-            content = _content_of_file(Path(data))
+            content = _content_of_file(
+                path_given(data, "data", NameRefusedError, expected="the path of an image")
+            )
             named = str(data)
         elif isinstance(data, (bytes, bytearray, memoryview)):
             content = bytes(data)
@@ -79,8 +87,13 @@ class Image(StoredValue):
 
 
 def _content_of_file(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        near = offer_beside(path)
+        raise FileNotFoundError(errno.ENOENT, f"There is no such file.{near}", str(path)) from None
     # Asked first: a path to a checkpoint by mistake must not be read into memory.
-    check_size(f"image file {path}", path.stat().st_size)
+    check_size(f"image file {path}", size)
     return path.read_bytes()
 
 

@@ -10,18 +10,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.errors import NameRefusedError
 from expr_tracker.media.content import MEDIA_BYTES_MAX, StoredValue
 from expr_tracker.notices import logger
 from expr_tracker.row import Row, RowEncoder, key_text
 from expr_tracker.store.lines import decode_line, encode_line
+from expr_tracker.store.paths import path_given
 from expr_tracker.store.regular import read_regular
 from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
 __all__ = ["TABLE_COLUMNS_MAX", "TABLE_ROWS_MAX", "Table", "read_table"]
 
@@ -111,6 +113,10 @@ class Table(StoredValue):
 def _names_and_rows(columns: Iterable[Any] | None, data: Any) -> tuple[list[str], list[Any]]:
     if isinstance(columns, str):
         raise TypeError(f"columns={columns!r}: expected a list of names; use [{columns!r}].")
+    if columns is not None and (
+        not isinstance(columns, Iterable) or isinstance(columns, bytes)  # type: ignore[redundant-expr]
+    ):
+        raise TypeError(f"columns={shown(columns)}: expected a list of names.")
     names = None if columns is None else [key_text(name) for name in columns]
     if data is None:
         return names or [], []
@@ -158,6 +164,9 @@ def _of_frame(frame: Any) -> tuple[list[str], list[Any]]:
 
 def _of_columns(data: Mapping[Any, Any]) -> tuple[list[str], list[Any]]:
     names = [key_text(name) for name in data]
+    for name, column in zip(names, data.values(), strict=True):
+        if not _is_row(column):
+            raise TypeError(f"table column {name!r} is {shown(column)}: expected a list of cells.")
     columns = [_taken(column, TABLE_ROWS_MAX) for column in data.values()]
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
@@ -219,9 +228,9 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no table.
+        ValueError: it is no table, or can be no path (`NameRefusedError`).
     """
-    path = Path(path)
+    path = path_given(path, "path", NameRefusedError, expected="the path of a table")
     # A little more than the limit: older or foreign files are told apart by their content.
     if path.stat().st_size > 2 * MEDIA_BYTES_MAX:
         raise ValueError(f"{path} has more than {2 * MEDIA_BYTES_MAX} bytes: it is no table.")

@@ -1,16 +1,20 @@
-"""What a run makes when it is first asked for: its history and its artifacts."""
+"""What a run makes when it is first asked for: its history and its artifacts.
+
+Making them late saves time; loading late what a training loop may ask for would not do: see
+`expr_tracker.run.setup`. Who stores artifacts needs descriptors for them anyway.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from expr_tracker.capture.redaction import redact
+from expr_tracker.history.live import HistoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from expr_tracker.artifacts import ArtifactStore
-    from expr_tracker.history import HistoryStore
     from expr_tracker.run.stream import OpenStream
 
 __all__ = ["artifacts_of", "history_of"]
@@ -18,8 +22,6 @@ __all__ = ["artifacts_of", "history_of"]
 
 def history_of(stream: OpenStream, flush: Callable[[bool], None]) -> HistoryStore:
     """Return the live history of a stream; ``flush`` writes what waits."""
-    from expr_tracker.history import HistoryStore  # noqa: PLC0415 - only who asks pays
-
     return HistoryStore(
         stream.files.metrics, stream.snapshot, flush, stream.options, stream.life.guard
     )
@@ -27,7 +29,7 @@ def history_of(stream: OpenStream, flush: Callable[[bool], None]) -> HistoryStor
 
 def artifacts_of(stream: OpenStream) -> ArtifactStore:
     """Return the artifact store of a run's project."""
-    from expr_tracker.artifacts import ArtifactStore  # noqa: PLC0415 - as above
+    from expr_tracker.artifacts import ArtifactStore  # noqa: PLC0415 - only who asks pays
 
     def warn(key: str, text: str) -> None:
         stream.notices.once(("artifact", key), text)

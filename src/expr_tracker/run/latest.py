@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.history.source import Source
+from expr_tracker.history.view import View
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.loading import loading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from expr_tracker.history.source import Source
     from expr_tracker.row import Row
     from expr_tracker.run.stream import OpenStream
 
@@ -63,9 +63,6 @@ class LastValues:
         values: Row = {}
         has_failed = False
         try:
-            with loading.gate():
-                from expr_tracker.history.source import Source  # noqa: PLC0415 - rare
-
             with Source.live(stream.files.metrics, stream.snapshot()) as source:
                 values = last_values(source, self._names)
         except Exception as error:  # a summary is no reason to stop training
@@ -101,8 +98,6 @@ def last_values(source: Source, names: set[str] | None = None) -> Row:
 
 
 def _newest_first(source: Source) -> Iterator[Row]:
-    from expr_tracker.history.view import View  # noqa: PLC0415 - rare
-
     view = View(source.index.attempts, None)
     end, size = source.size, _PIECE_BYTES
     while end > 0:
@@ -110,7 +105,7 @@ def _newest_first(source: Source) -> Iterator[Row]:
         size = size * 4 if start is None else min(size * 4, _PIECE_BYTES_MAX)
         if start is None:  # a line longer than the piece
             continue
-        for stretch in reversed(list(view.stretches(start, end))):
+        for stretch in view.stretches_backward(start, end):
             rows = source.rows(stretch.start, stretch.stop)
             for _, row in reversed(view.keyed(rows, stretch)):
                 yield row

@@ -123,7 +123,9 @@ class RunParts:
                 raise
             notices = self.stream.notices
             notices.count("degraded", "summaries that could not be written")
-            notices.say(f"{self.stream.files.summary} could not be written: {error}.")
+            path = self.stream.files.summary
+            # Once: at the end of a run it is tried by the keeper, and by the end itself.
+            notices.once("summary", f"{path} could not be written: {error}.")
 
     def abandon_in_child(self) -> None:
         """Become the parent's after a fork, touching no lock."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.clock import Clock, SystemClock
@@ -22,7 +22,7 @@ from expr_tracker.run.place import seen_from_here
 from expr_tracker.run.report import info
 from expr_tracker.run.stream import warn_of_value
 from expr_tracker.run.upkeep import Upkeep
-from expr_tracker.spans import span_class
+from expr_tracker.spans import NAMED_BY_KEYWORD, name_among, span_class
 from expr_tracker.texts import shown
 
 if TYPE_CHECKING:
@@ -256,9 +256,29 @@ class Run:
         self._life.check_open("define_metric")
         self._parts.documents.define_metric(name, kwargs)
 
+    @overload
     def span(
         self,
         name: str,
+        /,
+        *,
+        print_fn: Callable[[str], object] | None = ...,
+        plugins: Any = ...,
+        **attributes: Any,
+    ) -> Span: ...
+    @overload
+    def span(
+        self,
+        /,
+        *,
+        name: str,
+        print_fn: Callable[[str], object] | None = ...,
+        plugins: Any = ...,
+        **attributes: Any,
+    ) -> Span: ...
+    def span(
+        self,
+        name: str = NAMED_BY_KEYWORD,
         /,
         *,
         print_fn: Callable[[str], object] | None = None,
@@ -267,13 +287,35 @@ class Run:
     ) -> Span:
         """Time a block for this run; see `expr_tracker.span`."""
         self._life.guard()
+        if name is NAMED_BY_KEYWORD:
+            name = name_among(attributes, "run.span")
         return span_class.get()(
             name, attributes, print_fn=print_fn, plugins=plugins, target=lambda: self.spans
         )
 
+    @overload
     def start_span(
         self,
         name: str,
+        /,
+        *,
+        print_fn: Callable[[str], object] | None = ...,
+        plugins: Any = ...,
+        **attributes: Any,
+    ) -> Span: ...
+    @overload
+    def start_span(
+        self,
+        /,
+        *,
+        name: str,
+        print_fn: Callable[[str], object] | None = ...,
+        plugins: Any = ...,
+        **attributes: Any,
+    ) -> Span: ...
+    def start_span(
+        self,
+        name: str = NAMED_BY_KEYWORD,
         /,
         *,
         print_fn: Callable[[str], object] | None = None,
@@ -281,6 +323,8 @@ class Run:
         **attributes: Any,
     ) -> Span:
         """Begin a span of this run that ``.end()`` ends; see `expr_tracker.start_span`."""
+        if name is NAMED_BY_KEYWORD:
+            name = name_among(attributes, "run.start_span")
         return self.span(name, print_fn=print_fn, plugins=plugins, **attributes).begin()
 
     def log_artifact(  # noqa: PLR0917 - the signature of `expr_tracker.log_artifact`

@@ -1,4 +1,9 @@
-"""From the arguments of ``init`` to an open run."""
+"""From the arguments of ``init`` to an open run.
+
+What a training loop may call for the first time is loaded here, with the run: spans, the live history
+and media, 40 ms of processor time. Later there may be no descriptor left to load it with, and a loop must
+not fail because of that.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +17,14 @@ from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import OptionError
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.limits import first_elements
+from expr_tracker.media import Figure, Image, Table  # noqa: F401 - loaded with the run: see above
 from expr_tracker.notices import Notices
 from expr_tracker.options import Options, backends_from_environment, make_options
 from expr_tracker.row import RowEncoder, key_text
 from expr_tracker.run.place import resolve_place
 from expr_tracker.run.run import Run
-from expr_tracker.texts import shown
+from expr_tracker.spans import span_class
+from expr_tracker.texts import shown, type_name
 
 if TYPE_CHECKING:
     import os
@@ -26,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open_run"]
 
+#: What the rooms call of a clock, beside its ``offset``.
+_CLOCK_CALLS: Final = ("wall", "monotonic", "monotonic_ns", "resync", "hold")
 #: What mirrors understand by ``resume``.
 _RESUME_WORDS: Final = ("allow", "must", "never", "auto", True, False, None)
 
@@ -51,6 +60,7 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     ``dropped_before`` calls had no run yet in this forked child; they are losses of this one.
     """
     notices = Notices()
+    span_class.get()  # the first span loads nothing: see above
     if dropped_before:
         notices.count("dropped", "calls in this forked child before init", dropped_before)
     checked = make_options({**_options_of_jsonl(backend_kwargs), **options})
@@ -75,8 +85,22 @@ def open_run(  # noqa: PLR0913 - what `init` takes
             **{key: _without_secrets(value) for key, value in plain.items()},
         },
         notices=notices,
-        clock=clock,
+        clock=None if clock is None else _clock_from(clock),
     )
+
+
+def _clock_from(clock: Any) -> Clock:
+    """Return the clock that was given, if it is one."""
+    missing = [name for name in _CLOCK_CALLS if not callable(getattr(clock, name, None))]
+    if not isinstance(getattr(clock, "offset", None), (int, float)):
+        missing.append("offset")
+    if missing:
+        raise OptionError(
+            f"clock={shown(clock)} ({type_name(clock)}): expected a clock as expr_tracker.testing."
+            f"ManualClock() is one, or None; it has no {', '.join(missing)}."
+        )
+    given: Clock = clock
+    return given
 
 
 def _options_of_jsonl(backend_kwargs: Any) -> Mapping[str, Any]:

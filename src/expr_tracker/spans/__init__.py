@@ -12,14 +12,14 @@ This package is imported by ``import expr_tracker``, so what it holds is loaded 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.loading import Late
 
 if TYPE_CHECKING:
     from expr_tracker.spans.span import Span
 
-__all__ = ["Span", "span_class"]
+__all__ = ["NAMED_BY_KEYWORD", "Span", "name_among", "span_class"]
 
 
 def _load_span() -> type[Span]:
@@ -30,6 +30,26 @@ def _load_span() -> type[Span]:
 
 #: The class `Span`, loaded by the first span. Look at ``made`` first: that is no call.
 span_class = Late(_load_span)
+
+#: Stands for the name where a call gives it by keyword: then it is among the attributes.
+NAMED_BY_KEYWORD: Final[Any] = object()
+
+
+def name_among(attributes: dict[str, Any], call: str) -> Any:
+    """Take the name out of the attributes of a call that gave none by position.
+
+    Beside a name by position, ``name`` is an attribute like any other.
+
+    Raises:
+        TypeError: it is not there either.
+    """
+    try:
+        return attributes.pop("name")
+    except KeyError:
+        raise TypeError(
+            f'{call}() has no name: give the last part of the path, {call}("forward").'
+        ) from None
+
 
 # Not for type checkers: to them every misspelled name would be `Any`.
 if not TYPE_CHECKING:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.errors import QueryError
-from expr_tracker.notices import offer
+from expr_tracker.metric_names import metric_names
+from expr_tracker.notices import offer, offer_beside
 from expr_tracker.spans.lanes import Box, Lanes
 from expr_tracker.spans.records import (
     RankChoice,
@@ -143,7 +144,7 @@ def _spooled(
     metrics: str | Sequence[str] | None,
     rank: RankChoice,
 ) -> Iterator[_Spool]:
-    names = [metrics] if isinstance(metrics, str) else list(metrics or ())
+    names = [] if metrics is None else list(metric_names(metrics))
     sources = sources_of(run, stream, rank=rank, with_metrics=bool(names))
     with tempfile.TemporaryDirectory(prefix="et-trace-", dir=_folder(temp_dir)) as directory:
         database = sqlite3.connect(Path(directory) / "spool.db", isolation_level=None)
@@ -163,8 +164,13 @@ def _folder(temp_dir: object) -> Path | None:
     if temp_dir is None:
         return None
     folder = path_given(temp_dir, "temp_dir", QueryError, expected="the path of a folder")
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "temp_dir: that is no folder", str(folder))
     if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "temp_dir: there is no such folder", str(folder))
+        near = offer_beside(folder, only_folders=True)
+        raise FileNotFoundError(
+            errno.ENOENT, f"temp_dir: there is no such folder.{near}", str(folder)
+        )
     return folder
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.store.lines import is_out_of_stack
 from expr_tracker.store.regular import read_regular
 from expr_tracker.surrogates import storable
 
@@ -36,6 +37,7 @@ __all__ = [
 
 #: The system's answers to a write that has no room: on the disk, or for the user.
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_OF_THE_FILE: Final = NO_ROOM | {errno.EFBIG}
 #: How long a file that another process has just made may take to be filled, where it could not be
 #: linked into its place whole.
 _WRITING_SECONDS_MAX: Final = 1.0
@@ -67,12 +69,13 @@ def replacing(path: Path) -> Iterator[Path]:
 def _named(path: Path, temporary: Path) -> Iterator[None]:
     """Make an error of the system name the file that was asked for, not the one beside it or none.
 
-    Without a name, only a lack of room is the file's for sure: all else may be that of one it is made of.
+    Without a name, only a lack of room and a size beyond the limit are the file's for sure: all else may
+    be that of one it is made of.
     """
     try:
         yield
     except OSError as error:
-        is_nameless = error.filename is None and error.errno in NO_ROOM
+        is_nameless = error.filename is None and error.errno in _OF_THE_FILE
         if error.filename not in {temporary, str(temporary)} and not is_nameless:
             raise
         if is_from_signal(error):
@@ -202,7 +205,8 @@ def _decoded(content: bytes) -> Row | None:
     try:
         document: Any = json.loads(content)
     except (ValueError, RecursionError) as error:
-        if is_from_signal(error):
+        # A document is not damaged because the caller's stack is nearly used up.
+        if is_from_signal(error) or is_out_of_stack(error, content):
             raise
         return None
     return with_nonfinite(document) if isinstance(document, dict) else None

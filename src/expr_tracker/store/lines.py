@@ -40,6 +40,7 @@ Bare ``NaN`` and ``Infinity`` tokens, which older programs wrote, are read as fl
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -63,6 +64,7 @@ __all__ = [
     "encode_finite",
     "encode_line",
     "is_metric_row",
+    "is_out_of_stack",
     "is_safe_to_skip",
     "may_be_too_deep",
 ]
@@ -70,6 +72,7 @@ __all__ = [
 #: Containers within containers in one line, the line's own object counted. Writers keep to a third of
 #: it; with one of another program every reader still has stack enough to write it again.
 DEPTH_MAX: Final = 200
+_TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}\n")
 
 _encoder = msgspec.json.Encoder()
@@ -125,7 +128,11 @@ def _exact_line(row: Row, encode: Callable[[Any], bytes], *, is_sorted: bool) ->
 
 
 def decode_line(line: bytes) -> Row | None:
-    """Return the object of one line, non-finite numbers restored; ``None`` if it is unreadable."""
+    """Return the object of one line, non-finite numbers restored; ``None`` if it is unreadable.
+
+    Raises:
+        RecursionError: the caller's stack is nearly used up, which says nothing of the line.
+    """
     try:
         row = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -134,7 +141,7 @@ def decode_line(line: bytes) -> Row | None:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            if is_from_signal(error):
+            if is_from_signal(error) or is_out_of_stack(error, line):
                 raise
             return None
         if not isinstance(row, dict):
@@ -144,6 +151,21 @@ def decode_line(line: bytes) -> Row | None:
     if "_nonfinite" in row:
         with_nonfinite(row)
     return row
+
+
+def is_out_of_stack(error: Exception, text: bytes) -> bool:
+    """Say whether a parser gave up for want of stack, where ``text`` itself is not nested too deep."""
+    return isinstance(error, RecursionError) and not _is_nested_too_deep(text)
+
+
+def _is_nested_too_deep(text: bytes) -> bool:
+    """Say whether a line that no parser got through is nested beyond the limit."""
+    depth = 0
+    for bracket in _TEXT.sub(b"", text).translate(None, _NO_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > DEPTH_MAX:
+            return True
+    return False
 
 
 def _is_too_deep(row: Row) -> bool:

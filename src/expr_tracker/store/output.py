@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import QueryError
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.notices import offer_beside
 from expr_tracker.store.documents import replacing
 from expr_tracker.store.paths import absolute, path_given
 
@@ -51,7 +52,8 @@ def output_place(output: object) -> Path:
     if place.is_dir():
         raise IsADirectoryError(errno.EISDIR, "that is a folder; name a file in it", str(path))
     if not place.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place.parent))
+        near = offer_beside(place.parent, only_folders=True)
+        raise FileNotFoundError(errno.ENOENT, f"there is no such folder.{near}", str(place.parent))
     return place
 
 

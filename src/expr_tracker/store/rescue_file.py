@@ -108,7 +108,23 @@ def rescue_command(name: str, directory: Path) -> str:
         name: the rescue file.
         directory: the run's directory.
     """
-    return shlex.join(["et", "rescue", name, str(directory)])
+    return f"et rescue {_shell_word(name)} {_shell_word(str(directory))}"
+
+
+def _shell_word(text: str) -> str:
+    """Return a word that a shell reads as ``text``, also where it has bytes that are no text."""
+    if text.isprintable():
+        return shlex.quote(text)
+    # bash, zsh and, since 2024, POSIX: https://pubs.opengroup.org/onlinepubs/9799919799/
+    return f"$'{''.join(map(_in_dollar_quotes, text))}'"
+
+
+def _in_dollar_quotes(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(character))
 
 
 @dataclass

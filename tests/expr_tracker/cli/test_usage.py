@@ -188,3 +188,110 @@ def test_a_program_adds_commands_to_the_group_and_the_group_to_its_own(
     result = CliRunner().invoke(laboratory, ["et", "history", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert result.output.startswith("Error: There is no run at ")
+
+
+#: Arguments and options that are paths without a type of their own.
+PATHS = {"where", "against", "output", "run", "file", "directory", "temp_dir"}
+
+
+def places_of_paths() -> Iterator[list[str]]:
+    """Yield command lines with ``LONG`` in each place where a path may stand, dots in the others."""
+    for words, command in commands():
+        if isinstance(command, click.Group):
+            continue
+        arguments = [param for param in command.params if isinstance(param, click.Argument)]
+        for param in command.params:
+            if param.name in PATHS:
+                line = [
+                    "LONG" if each is param else "."
+                    for each in arguments
+                    if each.required or each is param
+                ]
+                option = [param.opts[0], "LONG"] if isinstance(param, click.Option) else []
+                needed = ["--format", "csv"] if words == ("export",) else []
+                yield [*words, *line, *option, *needed]
+
+
+@pytest.mark.parametrize("long", ["x" * 5000, "/".join(["x" * 200] * 25)], ids=["name", "path"])
+@pytest.mark.parametrize("words", list(places_of_paths()), ids=" ".join)
+def test_a_path_that_is_too_long_is_one_line_and_exit_code_2(
+    words: list[str], long: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [long if word == "LONG" else word for word in words]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "metrics.jsonl").write_text('{"_step":0,"a":1}\n')
+    (tmp_path / "artifacts").mkdir()
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert len(result.stderr) < 2000
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["rescue", "saved.json", "."], "Did you mean 'saved.jsonl'"),
+        (["rescue", "nothing", "."], "There are: metrics.jsonl, runs, saved.jsonl, spans.jsonl."),
+        (["ls", "run"], "Did you mean 'runs'?"),
+        (["ls", "nothing/below"], "There are: runs."),
+        (["trace", ".", "-o", "nothing/trace.json"], "There are: runs."),
+        (["trace", ".", "--temp-dir", "run"], "Did you mean 'runs'?"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_missing_is_said_with_what_is_there(
+    words: list[str], offered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("metrics.jsonl", "saved.jsonl"):
+        (tmp_path / name).write_text('{"_step":0,"a":1}\n')
+    (tmp_path / "spans.jsonl").write_text('{"name":"a","start":1,"dur_ms":1}\n')
+    (tmp_path / "runs").mkdir()
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2, result.output
+    assert offered in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "both"),
+    [
+        *(
+            (["history", "RUN", "--attempts", *option], (option[0], "--attempts"))
+            for option in (
+                ["-n", "3"],
+                ["--metrics", "a"],
+                ["--metric", "a"],
+                ["--step-range", "1:2"],
+                ["--dropna"],
+                ["--attempt", "1"],
+            )
+        ),
+        *(
+            ([command, "RUN/metrics.jsonl", *more, *option], (option[0], "metrics.jsonl"))
+            for command, more in (
+                ("history", []),
+                ("history", ["--attempts"]),
+                ("export", ["--format", "csv"]),
+                ("trace", []),
+                ("console", []),
+            )
+            for option in (["--stream", "data"], ["--rank", "3"])
+        ),
+        (["trace", "RUN", "--summary", "-o", "x.json"], ("--output", "--summary")),
+        (["ls", "--reverse"], ("--reverse", "--sort")),
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_would_do_nothing_beside_another_is_refused_with_both(
+    words: list[str], both: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "RUN").mkdir()
+    (tmp_path / "RUN" / "metrics.jsonl").write_text('{"_step":0,"a":1}\n')
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2, result.output
+    assert all(word in result.stderr for word in both), result.stderr
+    assert result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [tmp_path / "RUN"]

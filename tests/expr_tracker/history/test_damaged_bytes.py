@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from expr_tracker.history import damage as damage_module
 from expr_tracker.history import export, follow, read_history, verify
 from expr_tracker.history.damage import Damage
 from expr_tracker.store.documents import write_once
 from expr_tracker.store.files import RunFiles
 from expr_tracker.store.index import StreamIndex
+from expr_tracker.store.joined import is_whole_with
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.reader import LineFile
 from expr_tracker.store.sidecar import save_index
@@ -176,6 +178,33 @@ def test_two_damaged_lines_side_by_side_are_two() -> None:
         damage.add_unreadable(at, len(line))
         at += len(line)
     assert len(damage.unreadable(lambda start, stop: content[start:stop])) == 4
+
+
+def test_the_bytes_parsed_to_find_halves_are_limited_and_each_line_counts_by_itself_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head, tail = b'{"_step":1,"a":"te', b't"}'
+    content = (head + b"\n" + tail + b"\n") * 50
+    pair, parsed = len(head) + len(tail) + 2, 0
+
+    def whole_with(byte: int, head: bytes, tail: bytes) -> bool:
+        nonlocal parsed
+        parsed += len(head) + len(tail)
+        return is_whole_with(byte, head, tail)
+
+    def lost(limit: int) -> int:
+        monkeypatch.setattr(damage_module, "_PARSED_BYTES_MAX", limit)
+        monkeypatch.setattr(damage_module, "is_whole_with", whole_with)
+        damage = Damage()
+        for number in range(50):
+            damage.add_unreadable(number * pair, len(head) + 1)
+            damage.add_unreadable(number * pair + len(head) + 1, len(tail) + 1)
+        return len(damage.unreadable(lambda start, stop: content[start:stop]))
+
+    assert lost(1 << 20) == 50
+    whole, parsed = parsed, 0
+    assert 50 < lost(whole // 2) < 100
+    assert parsed < whole * 0.6
 
 
 def test_verify_says_which_line_end_is_damaged_and_that_nothing_is_lost(run: RunFiles) -> None:

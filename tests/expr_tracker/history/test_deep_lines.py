@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ from expr_tracker.history import export, follow, read_history, verify
 from expr_tracker.store.lines import DEPTH_MAX, decode_line, may_be_too_deep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -63,3 +66,45 @@ def test_brackets_within_texts_and_side_by_side_are_no_depth() -> None:
         assert may_be_too_deep(line + b"\n", 1), "it is looked at"
     assert not may_be_too_deep(b'{"_step":1,"x":[1]}\n' * 100, 100)
     assert not may_be_too_deep(b'{"_step":1,"x":[{}]}\n' * 5000, 5000)
+
+
+def near_the_limit(ask: Callable[[], Any]) -> list[Any]:
+    """Return what ``ask`` answers at every depth of the stack that it may run out at."""
+
+    def deeper(depth: int) -> Any:
+        return deeper(depth - 1) if depth else ask()
+
+    answers = []
+    room = sys.getrecursionlimit() - len(inspect.stack())
+    for depth in range(room - 120, room):
+        try:
+            answers.append(deeper(depth))
+        except RecursionError:
+            answers.append(RecursionError)
+    return answers
+
+
+def test_a_reader_whose_stack_is_nearly_used_up_takes_no_sound_line_for_damaged(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b"".join(nested(step, 20) for step in range(20)))
+    for ask in (
+        lambda: len(read_history(path, -1)),
+        lambda: 20 - len(verify(path).streams[0].unreadable_lines),
+        lambda: len(follow(path).poll()),
+    ):
+        answers = near_the_limit(ask)
+        assert set(answers) == {20, RecursionError}
+        assert answers[0] == 20
+
+
+def test_a_line_beyond_the_limit_is_unreadable_wherever_the_stack_is() -> None:
+    deep = nested(5, 5000).rstrip()
+    assert decode_line(deep) is None
+    in_text = b'{"_step":1,"x":"' + b'[\\"' * 900 + b'"' + b',"y":' + b"[" * 100
+    assert decode_line(in_text) is None, "it is cut, not deep"
+    assert set(near_the_limit(lambda: decode_line(nested(5, 20)) is not None)) == {
+        True,
+        RecursionError,
+    }

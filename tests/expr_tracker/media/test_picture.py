@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import expr_tracker.media.content
-from expr_tracker.errors import MissingExtraError
+from expr_tracker.errors import MissingExtraError, NameRefusedError
 from expr_tracker.media import MEDIA_BYTES_MAX, Image, media_path
 from expr_tracker.media.header import image_header
 from expr_tracker.media.png import png_from_array
@@ -220,3 +220,19 @@ def test_pixels_without_numpy_are_refused_with_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(MissingExtraError, match="pip install numpy"):
         Image([[0.0, 0.5]])
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", "\ud800"])
+def test_a_text_that_can_be_no_path_is_refused_with_the_argument_that_it_is(path: str) -> None:
+    with pytest.raises(NameRefusedError, match=r"^data="):
+        Image(path)
+    with pytest.raises(NameRefusedError, match=r"^run_directory="):
+        media_path(path, "media/ab/cd.png")
+
+
+def test_a_missing_image_is_said_with_what_its_folder_holds(tmp_path: Path) -> None:
+    (tmp_path / "digit.png").write_bytes(encoded("PNG"))
+    with pytest.raises(FileNotFoundError, match=r"Did you mean 'digit\.png'\?"):
+        Image(tmp_path / "digits.png")
+    with pytest.raises(FileNotFoundError, match=r"There are: digit\.png\."):
+        Image(tmp_path / "none" / "a.png")

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import expr_tracker.media.content
+from expr_tracker.errors import NameRefusedError
 from expr_tracker.media import Image, Table, media_path, read_table
 
 if TYPE_CHECKING:
@@ -158,3 +159,15 @@ def test_plain_cells_read_back_equal(
     table = Table(range(width), rows)
     data = stored(table, tmp_path_factory.mktemp("run"))["data"]
     assert data == rows
+
+
+def test_columns_and_paths_that_are_none_are_refused_with_what_was_expected() -> None:
+    wrong: Any
+    for wrong in (5, 1.5, object(), b"ab"):
+        with pytest.raises(TypeError, match=r"^columns=.*: expected a list of names"):
+            Table(columns=wrong, data=[[1]])
+    with pytest.raises(TypeError, match=r"^table column 'a' is 1: expected a list of cells"):
+        Table(data={"a": 1})
+    for wrong in (5, "", "a\0b", b"table.json"):
+        with pytest.raises(NameRefusedError, match=r"^path="):
+            read_table(wrong)

@@ -75,3 +75,17 @@ def test_a_run_times_blocks_for_itself_whichever_run_is_the_current_one(make: Ma
         pass
     assert late.duration_ms > 0
     assert len(list(whole_rows(run.files.spans))) == 2
+
+
+def test_the_name_of_a_span_may_be_given_by_keyword_as_the_baseline_took_it(make: Make) -> None:
+    run = make()
+    with run.span(name="epoch", number=1) as span:
+        run.start_span(name="batch").end()
+    assert span.attributes == {"number": 1}
+    assert [row["name"] for row in whole_rows(run.files.spans)] == ["epoch/batch", "epoch"]
+    with run.span("epoch", name="first") as span:
+        pass
+    assert (span.path, span.attributes) == ("epoch", {"name": "first"})
+    for call in (run.span, run.start_span):
+        with pytest.raises(TypeError, match=rf"run\.{call.__name__}\(\) has no name"):
+            call(number=1)  # type: ignore[call-overload]

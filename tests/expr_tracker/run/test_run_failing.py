@@ -172,3 +172,15 @@ def test_a_failing_task_that_ctrl_c_did_not_end_is_failed(make: Make) -> None:
     with pytest.raises(TimeoutError):
         asyncio.run(train())
     assert status(run) == "failed"
+
+
+def test_a_summary_that_cannot_be_written_is_warned_about_once(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = make()
+    run.files.summary.unlink(missing_ok=True)
+    (run.files.summary / "in the way").mkdir(parents=True)
+    run.summary["best"] = 1
+    run._parts.save_unsaved_summary()  # as the background thread does, sooner or later
+    run.finish(quiet=True)
+    assert caplog.text.count("summary.json could not be written") == 1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import math
 import multiprocessing
 import os
+import resource
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -282,3 +285,36 @@ def test_an_error_within_a_replacement_keeps_what_stood_there(tmp_path: Path) ->
         pass
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_document_is_not_damaged_because_the_stack_is_nearly_used_up(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text('{"a": ' + "[" * 20 + "]" * 20 + "}")
+
+    def deeper(depth: int) -> Any:
+        return deeper(depth - 1) if depth else read_document(path)
+
+    answers: set[bool | str] = set()
+    room = sys.getrecursionlimit() - len(inspect.stack())
+    for depth in range(room - 60, room):
+        try:
+            answers.add(deeper(depth) is not None)
+        except RecursionError:
+            answers.add("no stack")
+    assert answers == {True, "no stack"}
+    path.write_text("[" * 5000)
+    assert read_document(path) is None
+
+
+def test_a_document_beyond_the_limit_of_file_sizes_is_named_in_the_error(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for write in (write_document, write_once):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as caught:
+                write(tmp_path / "run.json", {"id": "a"})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert caught.value.errno == errno.EFBIG
+        assert caught.value.filename == str(tmp_path / "run.json")
+        assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,18 @@ def test_a_last_line_without_its_end_is_whole_if_it_can_be_read(tmp_path: Path) 
 def test_the_command_is_ready_to_paste() -> None:
     command = rescue_command("/tmp/a b.jsonl", Path("/runs/it's"))
     assert shlex.split(command) == ["et", "rescue", "/tmp/a b.jsonl", "/runs/it's"]
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff\xe9", b"a'\xff\\1", b"a\nb\t", "é日 \x7f".encode(), b'\xc3$(x)`"!']
+)
+def test_the_command_finds_a_path_whose_bytes_are_no_text(name: bytes) -> None:
+    path = b"/runs/" + name
+    command = rescue_command("saved.jsonl", Path(os.fsdecode(path)))
+    assert command.isprintable()
+    words = subprocess.run(
+        ["bash", "-c", command.replace("et rescue", "printf '%s\\0'")],
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    assert words.split(b"\0") == [b"saved.jsonl", path, b""]
