@@ -20,7 +20,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from expr_tracker.errors import ArtifactError, ArtifactNotFoundError, NameRefusedError
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.notices import logger
+from expr_tracker.notices import logger, offer_beside
 from expr_tracker.texts import cut, shown, type_name
 
 if TYPE_CHECKING:
@@ -231,7 +231,10 @@ def entries_of_directory(directory: Path, prefix: str) -> list[Entry]:
         NameRefusedError: a file's name cannot be an entry's.
     """
     if not directory.is_dir():
-        raise NotADirectoryError(f"{directory} is no directory; use add_file for a file.")
+        if os.path.lexists(directory):
+            raise NotADirectoryError(f"{directory} is no directory; use add_file for a file.")
+        near = offer_beside(directory, only_folders=True)
+        raise NotADirectoryError(f"There is no directory {directory}.{near}")
     real = Path(os.path.realpath(directory))
     entries = [
         Entry(check_entry_path(path), size, source=source, within=real)
@@ -312,7 +315,8 @@ def entry_of_file(file: Path, entry_path: str) -> Entry:
     except OSError as error:
         if is_from_signal(error):
             raise
-        raise ArtifactNotFoundError(f"No file at {file}: {error.strerror}.") from error
+        near = offer_beside(file) if isinstance(error, FileNotFoundError) else ""
+        raise ArtifactNotFoundError(f"No file at {file}: {error.strerror}.{near}") from error
     if stat.S_ISDIR(status.st_mode):
         raise ArtifactError(f"{file} is a directory; use add_dir.")
     if not stat.S_ISREG(status.st_mode):
