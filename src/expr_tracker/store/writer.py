@@ -58,6 +58,7 @@ __all__ = ["LineWriter"]
 _RETRY_SECONDS: Final = 1.0
 #: Bytes handed over in one write of a flush.
 _BATCH_BYTES_MAX: Final = 1 << 20
+_LETTER_OF_NULL: Final = ord("u")
 
 
 class LineWriter:
@@ -141,7 +142,9 @@ class LineWriter:
         """
         try:
             line = encode_finite(row) + b"\n"
-            if b"null" in line:  # perhaps a NaN; a look at the bytes is cheaper than at each value
+            # Perhaps a NaN; a look at the bytes is cheaper than at each value. The letter first: one is
+            # found in a tenth of the time of a word, and most rows have none.
+            if _LETTER_OF_NULL in line and b"null" in line:
                 line = encode_line(row)
         except (UnicodeEncodeError, RecursionError):  # half a surrogate pair; lists within lists
             line = encode_line(row)
