@@ -194,9 +194,7 @@ def _newest_values(producer: Producer, source: Source, metrics: Sequence[str]) -
         return {}
     summary = read_summary(producer.files.summary)
     # While an attempt runs, what waits in memory is in its summary and not in the file.
-    is_current = source.index.attempts[-1].is_final and summary.is_current(
-        producer.files, source.index
-    )
+    is_current = source.index.attempts[-1].is_final and summary.is_current(producer.files)
     values: dict[str, Any] = {}
     for metric in metrics:
         if metric in summary.values and (is_current or metric in summary.pins):

@@ -312,15 +312,15 @@ class _Rewriting:
             save_index(empty, file, _run_in(said))
 
     def _withdraw_summary(self) -> None:
-        """Let nobody believe the last values of a summary that does not say what it covers.
+        """Let nobody believe the last values of the summary: those of the rows may be others now.
 
         It may stay newer than the live file, where the rows go into a part.
         """
         if self._summary is None:
             return
         said = read_summary(self._summary)
-        if said.values and not said.says_coverage:
-            write_summary(self._summary, said.values, pins=said.pins, covers=None)
+        if said.values and said.is_whole:
+            write_summary(self._summary, said.values, pins=said.pins, is_whole=False)
 
     def _write_sidecar(self) -> None:
         said = read_document(sidecar_of(self._path)) or {}

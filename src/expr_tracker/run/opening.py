@@ -91,7 +91,7 @@ def open_stream(
         is_summary_behind = writer.index.rows > 0 and (
             options.resume_step is not None
             or _was_killed(writer)
-            or not read_summary(files.summary).is_current(files, writer.index)
+            or not read_summary(files.summary).is_current(files)
         )
         with lock:
             attempt = _begin_attempt(files, writer, options, clock=clock, notices=notices)

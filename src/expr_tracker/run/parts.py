@@ -15,13 +15,11 @@ from expr_tracker.run.journal import OpenRowJournal
 from expr_tracker.run.late import artifacts_of, history_of
 from expr_tracker.run.latest import LastValues
 from expr_tracker.run.target import RunSpans
-from expr_tracker.store.summary_document import covered_by
 from expr_tracker.summary.mapping import Summary
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.run.stream import OpenStream
-    from expr_tracker.store.summary_document import Covered
     from expr_tracker.store.writer import LineWriter
 
 __all__ = ["RunParts"]
@@ -68,7 +66,7 @@ class RunParts:
             encoder=stream.encoder,
             guard=stream.life.guard,
             is_behind=is_summary_behind,
-            covered=self._covered,
+            is_whole=lambda: self.last_values.are_whole,
         )
         self.last_values = LastValues(stream, is_behind=is_summary_behind)
         self.companions = Companions(stream, self.documents.write_environment)
@@ -103,11 +101,6 @@ class RunParts:
         self.stream.life.guard()
         self.last_values.complete()
         return self.summary
-
-    def _covered(self) -> Covered | None:
-        """Return what of the file the last values are of; ``None`` where some are not known."""
-        # Without the lock: a signal's way out saves the summary also where another thread holds it.
-        return covered_by(self.stream.writer.index) if self.last_values.are_whole else None
 
     def save_unsaved_summary(self) -> None:
         """Write the summary if something was pinned since: a killed process leaves its pins."""

@@ -3,9 +3,8 @@
 ``et.summary()`` is a mapping. Reading it shows the last committed values; assigning a key pins it,
 and later rows no longer change it; deleting a key lifts the pin. Pins survive a resume.
 
-File: ``{NAME: VALUE, ..., "_pinned": [NAME, ...], "_covers": {"attempt": NUMBER, "bytes": SIZE}}``. The
-member ``_pinned`` is left out where nothing is pinned; ``_covers`` tells of which part of the rows the
-values are the last (`expr_tracker.store.summary_document`).
+File: ``{NAME: VALUE, ..., "_pinned": [NAME, ...]}``. The member ``_pinned`` is left out where nothing is
+pinned (`expr_tracker.store.summary_document`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from expr_tracker.texts import shown
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from expr_tracker.store.summary_document import Covered
 
 __all__ = ["Summary"]
 
@@ -46,13 +44,13 @@ class Summary(MutableMapping[str, Any]):
         encoder: RowEncoder,
         guard: Callable[[], None],
         is_behind: bool = False,
-        covered: Callable[[], Covered | None] = lambda: None,
+        is_whole: Callable[[], bool] = lambda: True,
     ) -> None:
         self._path = path
         self._latest = latest
         self._encoder = encoder
         self._guard = guard
-        self._covered = covered
+        self._is_whole = is_whole
         self._pins: Row = {}
         #: Whether a pin was set or lifted since the last `save`.
         self.is_unsaved = not path.exists()
@@ -123,7 +121,5 @@ class Summary(MutableMapping[str, Any]):
             OSError: it could not be written.
         """
         self.is_unsaved = False
-        covers = (
-            self._covered()
-        )  # before the values: rows that are logged meanwhile are not covered
-        write_summary(self._path, self.values_by_name(), pins=self._pins, covers=covers)
+        values = self.values_by_name()
+        write_summary(self._path, values, pins=self._pins, is_whole=self._is_whole())

@@ -15,7 +15,7 @@ from expr_tracker.store.documents import write_document
 from expr_tracker.store.files import RunFiles, StreamKey, parts_of
 from expr_tracker.store.lines import encode_line
 from expr_tracker.store.lock import StreamLock
-from expr_tracker.store.summary_document import Covered, write_summary
+from expr_tracker.store.summary_document import write_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,22 +194,16 @@ def test_the_summary_of_a_killed_attempt_is_believed_for_its_pins_alone(
     assert overview_of(tmp_path, "acc").values == {"acc": 0.7}
 
 
-@pytest.mark.parametrize(
-    ("attempt", "more_bytes", "value"),
-    [(1, 0, 0.5), (2, 0, 0.9), (1, 1, 0.9), (None, 0, 0.9)],
-    ids=["the file", "another attempt", "another size", "nothing"],
-)
-def test_a_summary_is_believed_for_the_attempt_and_the_bytes_that_it_covers(
-    runs: type[Runs], tmp_path: Path, attempt: int | None, more_bytes: int, value: float
+@pytest.mark.parametrize(("is_whole", "value"), [(True, 0.5), (False, 0.9)])
+def test_of_a_summary_that_is_not_whole_only_the_pins_are_believed(
+    runs: type[Runs], tmp_path: Path, is_whole: bool, value: float
 ) -> None:
     files = runs.make(tmp_path, [{"_step": 0, "acc": 0.9}])
-    size = files.metrics.stat().st_size + more_bytes
-    covers = None if attempt is None else Covered(attempt, size)
-    write_summary(files.summary, {"acc": 0.5, "best": 7}, pins=["best"], covers=covers)
+    write_summary(files.summary, {"acc": 0.5, "best": 7}, pins=["best"], is_whole=is_whole)
     assert overview_of(tmp_path, ("acc", "best")).values == {"acc": value, "best": 7}
 
 
-def test_a_summary_that_says_no_coverage_is_believed_while_it_is_no_older_than_the_rows(
+def test_a_summary_is_believed_while_it_is_no_older_than_the_rows(
     runs: type[Runs], tmp_path: Path
 ) -> None:
     files = runs.make(tmp_path, [{"_step": 0, "acc": 0.9}])

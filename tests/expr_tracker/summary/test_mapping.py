@@ -11,7 +11,6 @@ import pytest
 
 from expr_tracker.errors import ForkedObjectError, NameRefusedError
 from expr_tracker.row import RowEncoder
-from expr_tracker.store.summary_document import Covered
 from expr_tracker.summary import Summary
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ class Desk:
         self.warnings: list[str] = []
         self.is_forked = False
         encoder = RowEncoder(lambda key, text: self.warnings.append(key))
-        self.summary = Summary(
-            path, self.latest, encoder=encoder, guard=self.guard, covered=lambda: Covered(2, 70)
-        )
+        self.summary = Summary(path, self.latest, encoder=encoder, guard=self.guard)
 
     def guard(self) -> None:
         if self.is_forked:
@@ -133,10 +130,10 @@ def test_the_file_is_strict_json_of_names_and_values(desk: Desk, path: Path) -> 
     assert resumed["deep"] == {"inf": math.inf}
 
 
-def test_without_pins_the_file_holds_values_and_what_they_cover(desk: Desk, path: Path) -> None:
+def test_without_pins_the_file_holds_values_alone(desk: Desk, path: Path) -> None:
     desk.latest["a"] = 1
     desk.summary.save()
-    assert json.loads(path.read_bytes()) == {"a": 1, "_covers": {"attempt": 2, "bytes": 70}}
+    assert json.loads(path.read_bytes()) == {"a": 1}
 
 
 @pytest.mark.parametrize(
