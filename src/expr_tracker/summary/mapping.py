@@ -33,7 +33,7 @@ class Summary(MutableMapping[str, Any]):
         encoder: makes assigned values plain.
         guard: raises in a forked child.
         is_behind: the rows have gone on without the file, so that only its pins are taken over.
-        covered: says what of the rows the last values are of, for `save`.
+        is_whole: whether every last value is known; asked at each `save`.
     """
 
     def __init__(
