@@ -58,7 +58,7 @@ class Owners:
                 refused.setdefault((owner.st_uid, owner.st_gid), []).append(str(path))
                 reason = error.strerror or str(error)
             elif before is not None and before.st_mode != now.st_mode:
-                path.chmod(stat.S_IMODE(before.st_mode))
+                _set_mode(path, stat.S_IMODE(before.st_mode))
         for (user, group), paths in refused.items():
             logger.warning(
                 "What was made anew cannot be given back to user %d and group %d: %s. Whoever writes the "
@@ -78,12 +78,24 @@ def give(what: int | Path, owner: os.stat_result) -> OSError | None:
     if (now.st_uid, now.st_gid) == (owner.st_uid, owner.st_gid):
         return None
     try:
-        os.chown(what, owner.st_uid, owner.st_gid)
+        # No link is followed: whoever owns the directory could put one in the file's place meanwhile.
+        if isinstance(what, int):
+            os.fchown(what, owner.st_uid, owner.st_gid)
+        else:
+            os.lchown(what, owner.st_uid, owner.st_gid)
     except OSError as error:
         if is_from_signal(error):
             raise
         return error
     return None
+
+
+def _set_mode(path: Path, mode: int) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.fchmod(descriptor, mode)
+    finally:
+        os.close(descriptor)
 
 
 def _status_of(path: Path) -> os.stat_result | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from expr_tracker.rescue import put_back
+from expr_tracker.rescue.owners import give
 from expr_tracker.store.documents import write_document
 from expr_tracker.store.files import parts_of, sidecar_of
 
@@ -62,7 +63,8 @@ def test_who_cannot_give_a_file_back_is_told_which_and_how(
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(os, "chown", refuse)
+    monkeypatch.setattr(os, "lchown", refuse)
+    monkeypatch.setattr(os, "fchown", refuse)
     assert put_back(saved, run.directory).lines == 2
     made = [run.path, sidecar_of(run.path), run.files.lock, run.files.summary]
     assert caplog.messages[-1] == (
@@ -70,3 +72,13 @@ def test_who_cannot_give_a_file_back_is_told_which_and_how(
         "Whoever writes the run may not be able to. As an administrator run: chown "
         f"{OWNER}:{GROUP} {' '.join(map(str, made))}"
     )
+
+
+def test_a_link_in_the_place_of_a_file_gives_nothing_else_away(tmp_path: Path) -> None:
+    (tmp_path / "else").write_text("root's")
+    (tmp_path / "owned").touch()
+    os.chown(tmp_path / "owned", OWNER, GROUP)
+    (tmp_path / "link").symlink_to("else")
+    assert give(tmp_path / "link", (tmp_path / "owned").stat()) is None
+    assert (tmp_path / "else").stat().st_uid == os.geteuid()
+    assert (tmp_path / "link").lstat().st_uid == OWNER
