@@ -6,7 +6,7 @@ undo each other: whoever says which version was read is refused when there is a 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
@@ -16,6 +16,7 @@ from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, StateError
 from mapi.series.names import check_name, check_note
 from mapi.tracking.experiments import find_experiment
+from mapi.tracking.runs import AHEAD_MAX
 from mapi.tracking.versions import Expected
 from mapi.wire.enums import RunKind, RunStatus
 
@@ -35,8 +36,6 @@ _OWN_STATUSES: Final = (
     RunStatus.CANCELLED,
     RunStatus.LOST,
 )
-#: A clock that is further ahead is wrong.
-_AHEAD_MAX: Final = timedelta(days=1)
 
 
 async def patch_run(
@@ -162,7 +161,7 @@ def _end(patch: RunPatch, row: dict[str, Any]) -> dict[str, Any]:
 def _checked_end(finished: datetime, started: datetime) -> datetime:
     if finished < started:
         message = f"{finished.isoformat()} is before the run began ({started.isoformat()})"
-    elif finished > datetime.now(UTC) + _AHEAD_MAX:
+    elif finished > datetime.now(UTC) + AHEAD_MAX:
         message = f"{finished.isoformat()} is more than a day ahead; check the clock"
     else:
         return finished

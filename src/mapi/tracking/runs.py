@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 from psycopg.rows import dict_row
 
 from mapi.access.identifiers import EXPERIMENT, RUN, new_uuid, text_from_uuid, uuid_from_text
 from mapi.database.queries import query
-from mapi.errors import Fault, InvalidError, NotFoundError
+from mapi.errors import Fault, InvalidError, NotFoundError, StateError
 from mapi.tracking.experiments import find_experiment
 from mapi.tracking.notes import write_params, write_tags
+from mapi.tracking.texts import json_text
+from mapi.wire.decoding import BODY_BYTES_MAX
 from mapi.wire.enums import RunKind, RunStatus, Scope
 from mapi.wire.runs import RunFacts
 
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.wire.runs import RunCreate
 
-__all__ = ["create_run", "get_run", "project_of", "resolve_project"]
+__all__ = ["AHEAD_MAX", "create_run", "get_run", "project_of", "resolve_project"]
+
+#: A clock that is further ahead is wrong.
+AHEAD_MAX: Final = timedelta(days=1)
 
 
 async def resolve_project(
@@ -60,70 +66,138 @@ async def project_of(connection: Connection, run_id: UUID) -> int:
 async def create_run(
     connection: Connection, principal: Principal, sent: RunCreate
 ) -> tuple[UUID, bool]:
-    """Make a run that is logged from outside, or find the one that has its external id.
+    """Make a run, or find the one that has its external id.
 
-    Of one that was found nothing changes but its params, which follow their own rule.
+    One that is logged from outside runs at once; one with a spec waits for a runner. Of one that was
+    found nothing changes but its params, which follow their own rule.
 
     Returns:
         The run's number, and whether it is new.
 
     Raises:
-        InvalidError: the project does not exist, or a param or a tag breaks its rule.
+        InvalidError: the project has no such experiment or parent, the project does not exist, or
+            a param or a tag breaks its rule.
         ForbiddenError: the principal may not write there.
-        StateError: the experiment is archived.
+        StateError: the experiment is archived, or the run that was found is in the trash.
         ParamConflictError: a param of the found run has another value.
     """
     project_id = await resolve_project(connection, principal, sent.project, pointer="/project")
     principal.require(Scope.WRITE, project_id)
-    experiment_id = None
+    # What is sent with a run that exists is not looked at: its experiment may have been archived or
+    # deleted since.
+    found = await _find_external(connection, project_id, sent.external_id)
+    if found is None:
+        made = await _insert(connection, principal, sent, project_id=project_id)
+        # Not inserted: another one was faster, and has committed.
+        found = made or await _find_external(connection, project_id, sent.external_id)
+        assert found is not None
+        is_new = made is not None
+    else:
+        is_new = False
+    if sent.params:
+        await write_params(connection, found, sent.params)
+    if is_new and sent.tags:
+        await write_tags(connection, found, sent.tags)
+    return found, is_new
+
+
+async def _insert(
+    connection: Connection, principal: Principal, sent: RunCreate, *, project_id: int
+) -> UUID | None:
+    """Return the number of a new run; none where its external id was taken meanwhile."""
+    experiment_id = parent_id = None
     if sent.experiment is not None:
-        experiment_id = await _experiment_of_new(connection, project_id, sent)
-    run_id = new_uuid()
+        experiment_id = await find_experiment(
+            connection, project_id, sent.experiment, pointer="/experiment"
+        )
+    if sent.parent is not None:
+        parent_id = await _find_parent(connection, project_id, sent.parent)
+    is_external = sent.spec is None
+    started = _checked_start(sent.started) if is_external else None
     cursor = await connection.execute(
         query("runs.insert"),
         {
-            "id": run_id,
+            "id": new_uuid(),
             "project": project_id,
-            "kind": RunKind.EXTERNAL.value,
-            "status": RunStatus.RUNNING.value,
+            "kind": (sent.kind or RunKind.EXTERNAL).value,
+            "status": (RunStatus.RUNNING if is_external else RunStatus.QUEUED).value,
             "name": sent.name,
             "note": sent.note,
-            "parent": None if sent.parent is None else uuid_from_text(RUN, sent.parent),
+            "parent": parent_id,
             "experiment": experiment_id,
             "user": principal.name,
             "external_id": sent.external_id,
-            "started": sent.started,
+            "started": started,
+            "is_alive": is_external,
+            "spec": (
+                None
+                if sent.spec is None
+                else json_text(sent.spec, "/spec", bytes_max=BODY_BYTES_MAX)
+            ),
         },
     )
-    is_new = await cursor.fetchone() is not None
-    if not is_new:
-        cursor = await connection.execute(
-            query("runs.find_external"), {"project": project_id, "external_id": sent.external_id}
-        )
-        row = await cursor.fetchone()
-        assert row is not None  # in our snapshot: the insert waited for the other's commit
-        run_id = row[0]
-    if sent.params:
-        await write_params(connection, run_id, sent.params)
-    if is_new and sent.tags:
-        await write_tags(connection, run_id, sent.tags)
-    return run_id, is_new
+    row = await cursor.fetchone()
+    return None if row is None else row[0]
 
 
-async def _experiment_of_new(
-    connection: Connection, project_id: int, sent: RunCreate
+async def _find_external(
+    connection: Connection, project_id: int, external_id: str | None
 ) -> UUID | None:
-    """Return the experiment that a run is made in; none where the run is there already."""
-    assert sent.experiment is not None
-    if sent.external_id is not None:
-        # What is sent with a run that exists is not looked at: its experiment may have been
-        # archived or deleted since.
-        cursor = await connection.execute(
-            query("runs.find_external"), {"project": project_id, "external_id": sent.external_id}
+    """Return the run that has an external id.
+
+    Raises:
+        StateError: it is in the trash.
+    """
+    if external_id is None:
+        return None
+    cursor = await connection.execute(
+        query("runs.find_external"), {"project": project_id, "external_id": external_id}
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    run_id, is_trashed = row
+    if is_trashed:
+        name = text_from_uuid(RUN, run_id)
+        raise StateError(
+            f"The run {name}, which has this external id, is in the trash: "
+            f"POST /v1/runs/{name}/restore brings it back, or send another external id.",
+            [Fault("/external_id", f"it is that of {name}, which is in the trash")],
         )
-        if await cursor.fetchone() is not None:
-            return None
-    return await find_experiment(connection, project_id, sent.experiment, pointer="/experiment")
+    found: UUID = run_id
+    return found
+
+
+async def _find_parent(connection: Connection, project_id: int, text: str) -> UUID:
+    """Return the run that a new one goes below; until the transaction ends, it stays.
+
+    What is not there, of another project or tenant, or in the trash, is told in the same words.
+    """
+    fault = Fault(
+        "/parent",
+        f"the project has no run {text[:80]!r}: give the id of one that is not in the trash",
+    )
+    try:
+        about = {"project": project_id, "id": uuid_from_text(RUN, text)}
+    except NotFoundError:
+        raise InvalidError(fault) from None
+    cursor = await connection.execute(query("runs.find_parent"), about)
+    row = await cursor.fetchone()
+    if row is None:
+        raise InvalidError(fault)
+    found: UUID = row[0]
+    return found
+
+
+def _checked_start(started: datetime | None) -> datetime | None:
+    if started is not None and started > datetime.now(UTC) + AHEAD_MAX:
+        raise InvalidError(
+            Fault(
+                "/started",
+                f"{started.isoformat()} is more than a day ahead; check the clock",
+            )
+        )
+    return started
 
 
 async def get_run(connection: Connection, run_id: UUID) -> RunFacts:

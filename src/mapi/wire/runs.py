@@ -54,9 +54,9 @@ class RunCreate(Request, kw_only=True):
     """`POST /v1/runs`: a run that is logged from outside, or one to execute from a spec."""
 
     project: Annotated[ProjectName | None, Meta(description="By default the token's.")] = None
-    kind: Annotated[RunKind, Meta(description="`external` unless a spec is given.")] = (
-        RunKind.EXTERNAL
-    )
+    kind: Annotated[
+        RunKind | None, Meta(description="By default the spec's, or `external` without one.")
+    ] = None
     name: Annotated[_DisplayName, Meta(description="What people call it.")] = ""
     note: Annotated[_Note, Meta(description="Markdown.")] = ""
     params: Annotated[
@@ -72,22 +72,33 @@ class RunCreate(Request, kw_only=True):
         Annotated[str, Meta(min_length=1, max_length=200)] | None,
         Meta(description="Id or exact name."),
     ] = None
-    parent: Annotated[RunId | None, Meta(description="The run that it belongs below.")] = None
+    parent: Annotated[
+        RunId | None, Meta(description="The run of the project that it belongs below.")
+    ] = None
     started: Annotated[
         Annotated[datetime, Meta(tz=True)] | None,
-        Meta(description="When it began, where that is past."),
+        Meta(description="When it began, where that is past; of an external run."),
     ] = None
     spec: Annotated[
-        dict[str, Any] | None, Meta(description="What to execute: fit, score, workflow.")
+        dict[str, Any] | None,
+        Meta(description="What to execute; its own `kind` is Fit, Score or Workflow."),
     ] = None
 
 
 class _KindFirst(msgspec.Struct):
-    kind: RunKind = RunKind.EXTERNAL
+    kind: RunKind | None = None
+
+
+class _AnyKind(msgspec.Struct):
+    kind: Any = None
+
+
+#: What a spec can ask for.
+_EXECUTED = (RunKind.FIT, RunKind.SCORE, RunKind.WORKFLOW)
 
 
 def decode_run_create(body: bytes, *, bytes_max: int) -> RunCreate:
-    """Return the run to create.
+    """Return the run to create, with its kind.
 
     A wrong kind is told before anything else of the body: who sends a document of a kind that is no
     run should read that, not of its fields.
@@ -95,18 +106,67 @@ def decode_run_create(body: bytes, *, bytes_max: int) -> RunCreate:
     Raises:
         InvalidError: a rule is broken.
     """
-    decode(body, _KindFirst, bytes_max=bytes_max)
+    try:
+        decode(body, _KindFirst, bytes_max=bytes_max)
+    except InvalidError as error:
+        if error.faults[0].pointer == "/kind":
+            _refuse_sweep(msgspec.json.decode(body, type=_AnyKind).kind, "/kind")
+        raise
     sent = decode(body, RunCreate, bytes_max=bytes_max)
-    executed = {RunKind.FIT, RunKind.SCORE, RunKind.WORKFLOW}
-    if sent.spec is not None and sent.kind not in executed:
+    if sent.spec is None:
+        if sent.kind not in {None, RunKind.EXTERNAL}:
+            raise InvalidError(
+                Fault(
+                    "/spec",
+                    f"a run of kind {sent.kind} needs a spec; without one it is external",
+                )
+            )
+        sent.kind = RunKind.EXTERNAL
+        return sent
+    sent.kind = _kind_of_spec(sent.kind, sent.spec)
+    if sent.started is not None:
         raise InvalidError(
-            Fault("/kind", f"a run of kind {sent.kind} has no spec", expected=sorted(executed))
-        )
-    if sent.spec is None and sent.kind is not RunKind.EXTERNAL:
-        raise InvalidError(
-            Fault("/spec", f"a run of kind {sent.kind} needs a spec; without one it is external")
+            Fault("/started", "a run that is executed begins when a runner takes it; leave it out")
         )
     return sent
+
+
+def _refuse_sweep(kind: object, at: str) -> None:
+    if isinstance(kind, str) and kind.lower() == "sweep":
+        raise InvalidError(
+            Fault(
+                at,
+                "'Sweep' is no kind any more: send a workflow with a search.grid node, whose "
+                "points are the runs of the sweep",
+                expected=tuple(_EXECUTED),
+            )
+        )
+
+
+def _kind_of_spec(kind: RunKind | None, spec: dict[str, Any]) -> RunKind:
+    """Return the kind of a run that a spec describes; where both say one, they agree."""
+    words = tuple(one.value.capitalize() for one in _EXECUTED)
+    said = spec.get("kind")
+    _refuse_sweep(said, "/spec/kind")
+    if kind is not None and kind not in _EXECUTED:
+        raise InvalidError(
+            Fault("/kind", f"a run of kind {kind} has no spec", expected=tuple(_EXECUTED))
+        )
+    if said is None and kind is not None:
+        return kind
+    named = dict(zip(words, _EXECUTED, strict=True))
+    found = named.get(said.capitalize()) if isinstance(said, str) else None
+    if found is None:
+        raise InvalidError(
+            Fault(
+                "/spec/kind",
+                f"a spec says what it is: one of {', '.join(words)}, not {str(said)[:80]!r}",
+                expected=words,
+            )
+        )
+    if kind not in {None, found}:
+        raise InvalidError(Fault("/kind", f"the run is to be a {kind}, but its spec is a {found}"))
+    return found
 
 
 class RunPatch(Request, kw_only=True):

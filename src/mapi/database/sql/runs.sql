@@ -9,17 +9,30 @@ returning id
 -- name: insert
 insert into runs (
     tenant_id, id, project_id, kind, status, name, note, parent_id, experiment_id, user_name,
-    external_id, started, heartbeat
+    external_id, started, heartbeat, spec
 )
 values (
     mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
-    %(parent)s, %(experiment)s, %(user)s, %(external_id)s, coalesce(%(started)s, now()), now()
+    %(parent)s, %(experiment)s, %(user)s, %(external_id)s,
+    case when %(is_alive)s then coalesce(%(started)s, now()) end,
+    case when %(is_alive)s then now() end,
+    %(spec)s::jsonb
 )
 on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
 returning id
 
--- name: find_external
+-- name: find_parent
+-- The lock keeps it from being deleted for good before this transaction refers to it.
 select id from runs
+where
+    tenant_id = mapi.current_tenant()
+    and project_id = %(project)s
+    and id = %(id)s
+    and trashed is null
+for key share
+
+-- name: find_external
+select id, trashed is not null from runs
 where
     tenant_id = mapi.current_tenant()
     and project_id = %(project)s
