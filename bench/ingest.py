@@ -36,11 +36,11 @@ from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.embedded.server import EmbeddedServer
 from mapi.database.migrate import ensure_tenant, migrate
 from mapi.tracking.batch import PointBatch, Series
-from mapi.tracking.ingest import write_points
+from mapi.tracking.ingest import write_batch
+from mapi.tracking.writing import API
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from uuid import UUID
 
 SERIES = 10
 START_SECONDS = 60
@@ -210,15 +210,11 @@ async def _database_rates(
             batch = _batch(number, points)
             raw.append(_copy_seconds(server, batch))
             start = time.perf_counter()
-            await database.run(Reach(tenant_id), _writing(run_id, batch))
+            await write_batch(database, Reach(tenant_id), run_id, batch=batch, sender=API)
             logged.append(time.perf_counter() - start)
     finally:
         await database.close()
     return statistics.median(raw), statistics.median(logged)
-
-
-def _writing(run_id: UUID, batch: PointBatch) -> Any:
-    return lambda connection: write_points(connection, run_id, batch)
 
 
 def _batch(number: int, points: int) -> PointBatch:

@@ -75,6 +75,17 @@ class Principal:
         scopes = {Role.ADMIN: Scope.ADMIN, Role.RUNNER: Scope.WRITE, Role.VIEWER: Scope.READ}
         return next((role for role, scope in scopes.items() if self.may(scope, project_id)), None)
 
+    def projects_with(self, scope: Scope) -> list[int] | None:
+        """Return the projects that the principal may do this in; ``None`` is every project.
+
+        It is `may` turned round, for statements that find out the project and ask in one.
+        """
+        if self.project_id is not None:
+            return [self.project_id] if self.may(scope, self.project_id) else []
+        if self.may(scope):
+            return None
+        return [one for one in self.roles if one != ALL_PROJECTS and self.may(scope, one)]
+
     def may(self, scope: Scope, project_id: int | None = None) -> bool:
         """Say whether the principal may do this.
 

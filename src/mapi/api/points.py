@@ -17,7 +17,7 @@ from mapi.database.door import Connection, Database
 from mapi.series.identity import identify
 from mapi.tracking.batch import PointBatch, Series
 from mapi.tracking.corrections import correct_points
-from mapi.tracking.ingest import write_points
+from mapi.tracking.ingest import write_batch
 from mapi.tracking.runs import project_of
 from mapi.tracking.writing import Counts, Sender, list_writers
 from mapi.wire.decoding import BATCH_BYTES_MAX
@@ -41,10 +41,7 @@ async def write(
     columns, batch, sender = await _read(request)
     run_id = uuid_from_text(RUN, run)
 
-    async def work(connection: Connection) -> Counts:
-        return await write_points(connection, run_id, batch, sender=sender)
-
-    counts = await database.run(request.user.reach, work, in_pipeline=True)
+    counts = await write_batch(database, request.user.reach, run_id, batch=batch, sender=sender)
     return batch_answer(counts, columns.pointer)
 
 

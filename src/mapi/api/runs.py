@@ -17,6 +17,7 @@ from mapi.database.door import Connection, Database
 from mapi.objects.store import ObjectStore
 from mapi.tracking.heartbeat import beat
 from mapi.tracking.life import patch_run, restore_run, trash_run
+from mapi.tracking.making import make_run
 from mapi.tracking.retention import purge_run
 from mapi.tracking.runs import create_run, get_run
 from mapi.wire.administration import Deleted
@@ -46,7 +47,8 @@ async def create(
         run_id, is_new = await create_run(connection, request.user, sent)
         return await get_run(connection, run_id), is_new
 
-    run, is_new = await database.run(request.user.reach, work)
+    made = await make_run(database, request.user, sent)
+    run, is_new = (made, True) if made else await database.run(request.user.reach, work)
     return Response(
         run,
         status_code=201 if is_new else 200,

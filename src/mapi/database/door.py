@@ -13,7 +13,7 @@ import select
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -23,7 +23,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from mapi.errors import DatabaseError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 __all__ = ["Connection", "Database", "Reach", "together"]
 
@@ -57,6 +57,10 @@ class Reach:
         if self.project_ids is None:
             return "*"
         return "{" + ",".join(str(one) for one in self.project_ids) + "}"
+
+    def for_call(self) -> dict[str, str]:
+        """Return whom a function acts for that is called by `Database.call`."""
+        return {"tenant": str(self.tenant_id), "projects": self.projects}
 
 
 class Database:
@@ -157,50 +161,47 @@ class Database:
                 raise
             raise UnavailableError(f"The database does not answer: {error}") from error
 
+    async def call(
+        self, statement: LiteralString, parameters: Mapping[str, Any]
+    ) -> TupleRow | None:
+        """Return the first row of one statement, which is a transaction of its own: one way there.
+
+        Args:
+            statement: calls a function of ours that begins with whom it acts for, as the tenant and
+                projects of a reach; see `Reach.for_call`.
+            parameters: its values.
+
+        Raises:
+            UnavailableError: the database does not answer now, or others were always faster.
+        """
+
+        async def work() -> TupleRow | None:
+            async with self._connection() as connection:
+                cursor = await connection.execute(statement, parameters, binary=True)
+                return await cursor.fetchone()
+
+        return await _again_where_it_lost(work)
+
     async def run(
         self,
         reach: Reach,
         work: Callable[[Connection], Awaitable[_Result]],
-        *,
-        in_pipeline: bool = False,
     ) -> _Result:
         """Return what ``work`` returns in a transaction of its own, tried again after a deadlock.
 
         Args:
             reach: whom it acts for.
             work: reads and writes through the connection and nothing else, as it may run again.
-            in_pipeline: beginning and end travel with the statements of ``work``, which saves two
-                ways there and back; it may read rows, but not count those that a statement changed.
 
         Raises:
             UnavailableError: the database does not answer now, or others were always faster.
         """
-        for attempt in range(_RETRIES):
-            try:
-                if in_pipeline:
-                    return await self._run_in_pipeline(reach, work)
-                async with self.transaction(reach) as connection:
-                    return await work(connection)
-            except (errors.DeadlockDetected, errors.SerializationFailure):
-                # At random: two that met would meet again.
-                await asyncio.sleep(_RETRY_SECONDS * 2**attempt * random.random())  # noqa: S311 - no secret
-        raise UnavailableError(
-            f"Others changed the same rows {_RETRIES} times in a row; try again."
-        )
 
-    async def _run_in_pipeline(
-        self, reach: Reach, work: Callable[[Connection], Awaitable[_Result]]
-    ) -> _Result:
-        async with self._connection() as connection, connection.pipeline():
-            await connection.execute("begin")
-            await connection.execute(
-                "select set_config('mapi.tenant', %s, true), set_config('mapi.projects', %s, true)",
-                [str(reach.tenant_id), reach.projects],
-            )
-            result = await work(connection)
-            # Skipped where a statement before it failed; what failed is raised at the pipeline's end.
-            await connection.execute("commit")
-        return result
+        async def once() -> _Result:
+            async with self.transaction(reach) as connection:
+                return await work(connection)
+
+        return await _again_where_it_lost(once)
 
     def stats(self) -> dict[str, Any]:
         """Return the pool's own figures."""
@@ -223,6 +224,16 @@ async def together(connection: Connection) -> AsyncIterator[None]:
 @lru_cache(maxsize=_REACHES)
 def _beginning(reach: Reach) -> bytes:
     return _BEGIN.format(str(reach.tenant_id), reach.projects).as_bytes()
+
+
+async def _again_where_it_lost(work: Callable[[], Awaitable[_Result]]) -> _Result:
+    for attempt in range(_RETRIES):
+        try:
+            return await work()
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            # At random: two that met would meet again.
+            await asyncio.sleep(_RETRY_SECONDS * 2**attempt * random.random())  # noqa: S311 - no secret
+    raise UnavailableError(f"Others changed the same rows {_RETRIES} times in a row; try again.")
 
 
 async def _check_quiet(connection: Connection) -> None:

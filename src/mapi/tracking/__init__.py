@@ -1,9 +1,9 @@
 """The log of runs: the one path in, and its readers.
 
-`runs` are made and read, `finding` searches them (among the `fields` that they have, or by saved
+`runs` are made (the short way by `making`) and read, `finding` searches them (among the `fields` that they have, or by saved
 `views`), `experiments` gather them, `attempts` begin and end. What writes opens with
 `writing`, which locks the run and closes with its counts; `resolving` finds the numbers of series,
-`ingest` takes points (a `batch` in columns) and `summaries` keeps what is known of each series;
+`ingest` takes points (a `batch` in columns; `appending` is its short way) and `summaries` keeps what is known of each series;
 `notes` are params and tags, `logs` lines, `media` images and tables, `spans` and `documents` what
 their names say, and `texts` makes all of it storable. `corrections` take back what was wrong, with a record; `retention`
 deletes what is over, and `leftovers` the objects that no row has.

@@ -1,9 +1,9 @@
 """The one way into the log: every writer of points ends here, in one transaction a batch.
 
 The run's row is locked first. A batch that lies behind everything that is known of its series, and
-that no budget could touch, goes straight into the log and joins the summaries: nearly every batch
-does. Any other is told apart first, into what is new and what the log has: of a step the first
-value stays, of a scalar the newest by time, and only what is new costs a budget anything.
+that no budget could touch, goes the short way (`mapi.tracking.appending`): nearly every batch does.
+Any other is told apart here, into what is new and what the log has: of a step the first value
+stays, of a scalar the newest by time, and only what is new costs a budget anything.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mapi.database.arrays import FloatArray, IntArray, TimeArray
 from mapi.database.door import together
 from mapi.database.queries import query
 from mapi.series.budgets import Drops, fit_points
+from mapi.tracking.appending import Append
 from mapi.tracking.attempts import ask_for_newest, attempt_of
 from mapi.tracking.batch import (
     SCALAR_STEP,
@@ -51,11 +52,11 @@ from mapi.tracking.writing import (
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mapi.database.door import Connection
+    from mapi.database.door import Connection, Database, Reach
     from mapi.tracking.attempts import Newest
     from mapi.wire.enums import Budget
 
-__all__ = ["Opened", "insert_points", "open_batch", "write_points"]
+__all__ = ["Opened", "insert_points", "open_batch", "write_batch", "write_points"]
 
 _Bools = npt.NDArray[np.bool_]
 _Floats = npt.NDArray[np.float64]
@@ -93,7 +94,39 @@ async def write_points(
         InvalidError: there are too many writers or attempts.
     """
     found = without_repeats(batch)
-    opened = await open_batch(connection, run_id, batch.series, sender=sender)
+    if _may_be_new(found):
+        appended = await Append(run_id, found.kept, sender).within(connection)
+        if appended is not None:
+            return appended
+    return await _write(connection, run_id, found, sender=sender)
+
+
+async def write_batch(
+    database: Database, reach: Reach, run_id: UUID, *, batch: PointBatch, sender: Sender
+) -> Counts:
+    """Write a batch as `write_points` does, in a transaction of its own."""
+    found = without_repeats(batch)
+    if _may_be_new(found):
+        appended = await Append(run_id, found.kept, sender).alone(database, reach)
+        if appended is not None:
+            return appended
+
+    async def work(connection: Connection) -> Counts:
+        return await _write(connection, run_id, found, sender=sender)
+
+    return await database.run(reach, work)
+
+
+def _may_be_new(found: Deduplicated) -> bool:
+    return len(found.kept) > 0 and not len(found.repeats)
+
+
+async def _write(
+    connection: Connection, run_id: UUID, found: Deduplicated, *, sender: Sender
+) -> Counts:
+    """Write a batch of which something may be known, or over a budget."""
+    size = len(found.kept) + len(found.repeats)
+    opened = await open_batch(connection, run_id, found.kept.series, sender=sender)
     accepted_seq = None
     if sender.seq is not None:
         taken = await taken_seq(opened.writing)
@@ -102,10 +135,10 @@ async def write_points(
         accepted_seq = sender.seq if taken is None else max(taken, sender.seq)
         if taken != accepted_seq:
             await advance_writer(opened.writing, accepted_seq)
-    outcome = await _append(opened, found) or await _sort_in(opened, found)
+    outcome = await _sort_in(opened, found) if len(found.kept) else Counts()
     return Counts(
         accepted=outcome.accepted,
-        duplicates=len(batch) - outcome.accepted - len(outcome.rejected_by),
+        duplicates=size - outcome.accepted - len(outcome.rejected_by),
         conflicts=outcome.conflicts,
         rejected=len(outcome.rejected_by),
         accepted_seq=accepted_seq,
@@ -126,30 +159,6 @@ async def open_batch(
     return Opened(writing, await attempt_of(writing, newest), await resolve(known))
 
 
-async def _append(opened: Opened, found: Deduplicated) -> Counts | None:
-    """Write a batch that is all new and over no budget; ``None`` if it may not be."""
-    batch, resolved, attempt = found.kept, opened.resolved, opened.attempt
-    if not len(batch):
-        return Counts()
-    parts = summary_parts(batch)
-    known = resolved.of(parts.index)
-    is_simple = (
-        attempt.is_newest
-        and not len(found.repeats)
-        and known.is_appended(parts.first_steps).all()
-        and known.is_mergeable(parts.first_steps, attempt).all()
-        and _has_room(opened.writing, known, parts.counts)
-    )
-    if not is_simple:
-        return None
-    made = await make_series(opened.writing, batch, resolved, attempt=attempt.number)
-    async with together(opened.connection):
-        await insert_points(opened.connection, batch, resolved)
-        await merge(opened.writing, batch, resolved.ids, attempt=attempt.number, parts=parts)
-        await close_writing(opened.writing, Added(points=len(batch), series=made))
-    return Counts(accepted=len(batch))
-
-
 def _has_room(writing: Writing, known: Resolved, sizes: npt.NDArray[np.int64]) -> bool:
     """Whether no budget can be hit by so many new points in each of the series."""
     budgets, usage = writing.budgets, writing.usage
@@ -166,7 +175,7 @@ def _fits(limit: int | None, wanted: int) -> bool:
 
 
 async def _sort_in(opened: Opened, found: Deduplicated) -> Counts:
-    """Write a batch of which something may be known, or over a budget."""
+    """Write what is new of a batch, and count the rest."""
     resolved, writing = opened.resolved, opened.writing
     is_new, stored = await _compare(opened, found.kept)
     rejected_by, drops = await _reject(opened, found, is_new)

@@ -32,7 +32,15 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.tracking.writing import Writing
 
-__all__ = ["delete_tag", "list_params", "list_tags", "write_params", "write_tags"]
+__all__ = [
+    "check_tags",
+    "delete_tag",
+    "list_params",
+    "list_tags",
+    "texts_of_params",
+    "write_params",
+    "write_tags",
+]
 
 #: Of the texts of one page: 5 000 params of 64 KiB are no answer that anyone could read.
 _PAGE_BYTES_MAX: Final = 4 << 20
@@ -52,14 +60,7 @@ async def write_params(
         ForbiddenError: the sender may not write there.
         StateError: the run is in the trash.
     """
-    texts = {key: param_text(value) for key, value in params.items()}
-    _raise_any(
-        [
-            Fault(pointer("params", key), wrong)
-            for key, text in texts.items()
-            if (wrong := check_param(key, text))
-        ]
-    )
+    texts = texts_of_params(params)
     writing, rows, stored = await _open(
         connection, run_id, list(texts), sender=sender, of="params"
     )
@@ -124,13 +125,7 @@ async def write_tags(
         ForbiddenError: the sender may not write there.
         StateError: the run is in the trash.
     """
-    _raise_any(
-        [
-            Fault(pointer("tags", key), wrong)
-            for key, text in tags.items()
-            if (wrong := check_tag(key, text))
-        ]
-    )
+    check_tags(tags)
     writing, rows, stored = await _open(connection, run_id, list(tags), sender=sender, of="tags")
     known = {row[0] for row in rows}
     new = [key for key in tags if key not in known]
@@ -204,6 +199,38 @@ async def _close(
         len(dropped),
         rejected_by={places[key]: budget for key, budget in dropped.items()},
         warning=warning,
+    )
+
+
+def texts_of_params(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts that params are kept as.
+
+    Raises:
+        InvalidError: a key or a value breaks its rule.
+    """
+    texts = {key: param_text(value) for key, value in params.items()}
+    _raise_any(
+        [
+            Fault(pointer("params", key), wrong)
+            for key, text in texts.items()
+            if (wrong := check_param(key, text))
+        ]
+    )
+    return texts
+
+
+def check_tags(tags: Mapping[str, str]) -> None:
+    """Let through tags that a user may write.
+
+    Raises:
+        InvalidError: a key or a value breaks its rule.
+    """
+    _raise_any(
+        [
+            Fault(pointer("tags", key), wrong)
+            for key, text in tags.items()
+            if (wrong := check_tag(key, text))
+        ]
     )
 
 

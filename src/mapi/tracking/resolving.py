@@ -60,17 +60,6 @@ class Resolved:
         """Whether any attempt has written the series."""
         return (self.ids > 0) | (self.other_attempts > 0)
 
-    def is_appended(self, first_steps: _Ints) -> _Bools:
-        """Say of which series all points lie behind everything that is known: they are new.
-
-        Args:
-            first_steps: the lowest step of the batch in each series; its attempt is the newest.
-        """
-        is_empty = (self.summary_attempts == 0) & (self.ids == 0)
-        is_behind = (self.summary_attempts > 0) & (first_steps > self.last_steps)
-        found: _Bools = is_empty | is_behind
-        return found
-
     def is_mergeable(self, first_steps: _Ints, newest: Newest) -> _Bools:
         """Say of which series new points can be added to the summary as they are.
 

@@ -70,3 +70,17 @@ def test_what_may_not_be_read_does_not_exist() -> None:
         viewer.require(Scope.WRITE, HERE)
     with pytest.raises(NotFoundError):
         viewer.require(Scope.WRITE, THERE)
+
+
+@pytest.mark.parametrize("bound", [None, HERE, THERE])
+@pytest.mark.parametrize("place", [HERE, ALL_PROJECTS])
+@pytest.mark.parametrize("role", [None, *Role])
+@pytest.mark.parametrize("wanted", list(Scope))
+def test_the_projects_with_a_right_are_those_in_which_it_may_be_used(
+    bound: int | None, place: int, role: Role | None, wanted: Scope
+) -> None:
+    for scopes in ((), (Scope.READ,), (Scope.WRITE, Scope.EXECUTE), (Scope.ADMIN,)):
+        one = principal(*scopes, role=role, place=place, bound=bound)
+        found = one.projects_with(wanted)
+        for project in (HERE, THERE):
+            assert (found is None or project in found) == one.may(wanted, project)

@@ -45,6 +45,24 @@ async def test_what_fails_leaves_nothing_and_its_connection_serves_on(
         await one.close()
 
 
+async def test_a_connection_keeps_nothing_of_whom_a_call_acted_for(
+    database_url: str, tenant: Tenant
+) -> None:
+    one = Database(database_url, connections=1)
+    await one.open()
+    try:
+        statement = (
+            "select set_config('mapi.tenant', %(tenant)s, true),"
+            " set_config('mapi.projects', %(projects)s, true)"
+        )
+        assert await one.call(statement, tenant.reach.for_call()) == (str(tenant.id), "*")
+        async with one.outside() as connection:
+            cursor = await connection.execute("select count(*) from projects")
+            assert await cursor.fetchone() == (0,)
+    finally:
+        await one.close()
+
+
 async def test_a_connection_that_the_database_closed_is_not_lent(
     database_url: str, tenant: Tenant
 ) -> None:

@@ -14,14 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mapi.access.rights import Principal
 from mapi.database.door import Database
-from mapi.errors import NotFoundError, StateError
+from mapi.errors import ForbiddenError, NotFoundError, StateError
 from mapi.tracking.attempts import register_attempt
 from mapi.tracking.batch import PointBatch, Series
 from mapi.tracking.corrections import correct_points
-from mapi.tracking.ingest import write_points
+from mapi.tracking.ingest import write_batch, write_points
 from mapi.tracking.writing import Counts, Sender
-from mapi.wire.enums import Source
+from mapi.wire.enums import Role, Scope, Source
 
 if TYPE_CHECKING:
     import uuid
@@ -243,8 +244,7 @@ async def apply_event(
     number = number or log.newest()
     batch = batch_of(what, series_of(stream, rank))
     if kind == "write":
-        async with database.transaction(tenant.reach) as connection:
-            counts = await write_points(connection, run_id, batch, sender=sender)
+        counts = await write_batch(database, tenant.reach, run_id, batch=batch, sender=sender)
         changed, conflicts = log.write(number, what)
         assert counts == Counts(changed, len(what) - changed, conflicts)
     else:
@@ -344,6 +344,52 @@ async def test_a_run_in_the_trash_takes_nothing(database: Database, tenant: Tena
     with pytest.raises(StateError, match="restore it"):
         async with database.transaction(tenant.reach) as own:
             await write_points(own, run_id, batch_of([(0, 0, 0, 1.0)]))
+
+
+@pytest.mark.anyio
+async def test_whoever_may_not_write_there_is_refused_and_leaves_nothing(
+    database: Database, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    run_id, batch = tenant.run(), batch_of([(0, 0, 0, 1.0)])
+    elsewhere = tenant.project_id + 1_000_000
+
+    def sender(role: Role | None, *, place: int = tenant.project_id) -> Sender:
+        roles = {} if role is None else {place: role}
+        scopes = frozenset({Scope.WRITE})
+        return Sender(principal=Principal(tenant.id, "p", "t", scopes, user_id=1, roles=roles))
+
+    for refused, error in (
+        (sender(Role.VIEWER), ForbiddenError),
+        (sender(Role.ADMIN, place=elsewhere), NotFoundError),
+        (sender(None), NotFoundError),
+    ):
+        assert refused.principal is not None
+        for reach in (tenant.reach, refused.principal.reach, other_tenant.reach):
+            wanted = error if reach == tenant.reach else (ForbiddenError, NotFoundError)
+            with pytest.raises(wanted):
+                await write_batch(database, reach, run_id, batch=batch, sender=refused)
+    assert run_totals(tenant, run_id) == (0, 0, 0, 0)
+    written = await write_batch(
+        database, tenant.reach, run_id, batch=batch, sender=sender(Role.RUNNER)
+    )
+    assert written == Counts(1)
+
+
+@pytest.mark.anyio
+async def test_a_taken_number_of_a_writer_is_the_same_the_short_way_and_the_long(
+    database: Database, tenant: Tenant
+) -> None:
+    run_id = tenant.run()
+
+    async def write(step: int, seq: int) -> Counts:
+        batch = batch_of([(step % 2, step, step, 1.0)])
+        sender = Sender(writer="w", seq=seq)
+        return await write_batch(database, tenant.reach, run_id, batch=batch, sender=sender)
+
+    assert await write(0, 5) == Counts(1, accepted_seq=5)
+    assert await write(0, 4) == Counts(0, 1, accepted_seq=5)
+    assert await write(1, 4) == Counts(1, accepted_seq=5)
+    assert await write(2, 6) == Counts(1, accepted_seq=6)
 
 
 @pytest.mark.anyio

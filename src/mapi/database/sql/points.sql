@@ -78,60 +78,27 @@ returning id
 
 -- name: merge_summaries
 -- The parts of this batch, one row a series, join what is known of it.
-insert into run_metric_summary as known (
-    tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar, count,
-    nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step, max_value,
-    max_step, finite_sum, change_seq, source
-)
-select
-    mapi.current_tenant(), %(run)s, part.key, part.hash, part.labels::jsonb, %(project)s,
-    %(attempt)s, part.series_id, part.last_step = -1, part.count, part.nonfinite, part.first_time,
-    part.last_time, part.last_step, part.last_value,
-    case when part.nonfinite < part.count then part.min_value end,
-    case when part.nonfinite < part.count then part.min_step end,
-    case when part.nonfinite < part.count then part.max_value end,
-    case when part.nonfinite < part.count then part.max_step end,
-    part.finite_sum, %(change_seq)s, %(source)s
-from unnest(
+select mapi.merge_summaries(
+    %(run)s, %(project)s, %(attempt)s, %(source)s, %(change_seq)s,
     %(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[], %(series)s::int8[],
     %(counts)s::int8[], %(nonfinites)s::int8[], %(first_times)s::timestamptz[],
     %(last_times)s::timestamptz[], %(last_steps)s::int8[], %(last_values)s::float8[],
     %(min_values)s::float8[], %(min_steps)s::int8[], %(max_values)s::float8[],
     %(max_steps)s::int8[], %(finite_sums)s::float8[]
-) as part (
-    key, hash, labels, series_id, count, nonfinite, first_time, last_time, last_step, last_value,
-    min_value, min_step, max_value, max_step, finite_sum
 )
-order by part.key, part.hash
-on conflict (tenant_id, run_id, key, labels_hash) do update set
-    attempt = excluded.attempt,
-    series_id = excluded.series_id,
-    is_scalar = known.is_scalar and excluded.is_scalar,
-    count = known.count + excluded.count,
-    nonfinite_count = known.nonfinite_count + excluded.nonfinite_count,
-    first_time = least(known.first_time, excluded.first_time),
-    last_time = greatest(known.last_time, excluded.last_time),
-    last_step = greatest(known.last_step, excluded.last_step),
-    last_value = case
-        when known.last_step > excluded.last_step then known.last_value else excluded.last_value
-    end,
-    min_value = least(known.min_value, excluded.min_value),
-    min_step = case
-        when excluded.min_value is null or known.min_value < excluded.min_value
-            or (known.min_value = excluded.min_value and known.min_step < excluded.min_step)
-            then known.min_step
-        else excluded.min_step
-    end,
-    max_value = greatest(known.max_value, excluded.max_value),
-    max_step = case
-        when excluded.max_value is null or known.max_value > excluded.max_value
-            or (known.max_value = excluded.max_value and known.max_step < excluded.max_step)
-            then known.max_step
-        else excluded.max_step
-    end,
-    finite_sum = mapi.bounded_sum(known.finite_sum, excluded.finite_sum),
-    change_seq = excluded.change_seq,
-    source = excluded.source
+
+-- name: append
+select is_done, accepted_seq from mapi.append_points(
+    %(tenant)s, %(projects)s, %(writable)s::int8[],
+    %(run)s, %(source)s, %(stream)s, %(rank)s, %(attempt)s, %(writer)s, %(seq)s, %(writers_max)s,
+    %(standard_points)s, %(standard_per_series)s, %(standard_series)s,
+    %(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[], %(counts)s::int8[],
+    %(nonfinites)s::int8[], %(first_times)s::timestamptz[], %(last_times)s::timestamptz[],
+    %(first_steps)s::int8[], %(last_steps)s::int8[], %(last_values)s::float8[],
+    %(min_values)s::float8[], %(min_steps)s::int8[], %(max_values)s::float8[],
+    %(max_steps)s::int8[], %(finite_sums)s::float8[],
+    %(places)s::int8[], %(steps)s::int8[], %(times)s::timestamptz[], %(values)s::float8[]
+)
 
 -- name: replace_scalars
 -- The newest by time stays; of equal times the later given.

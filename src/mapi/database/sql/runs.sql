@@ -6,6 +6,15 @@ insert into projects (tenant_id, name) values (mapi.current_tenant(), %(name)s)
 on conflict (tenant_id, name) do nothing
 returning id
 
+-- name: make
+select project, created, started, version, duration_seconds from mapi.make_run(
+    %(tenant)s, %(projects)s, %(writable)s::int8[], %(project)s, %(token_project)s, %(id)s,
+    %(kind)s, %(status)s, %(name)s, %(note)s, %(user)s, %(external_id)s,
+    %(started)s::timestamptz, %(source)s, %(standard_params)s, %(standard_tags)s,
+    %(param_keys)s::text[], %(param_texts)s::text[], %(param_numbers)s::float8[],
+    %(tag_keys)s::text[], %(tag_texts)s::text[]
+)
+
 -- name: insert
 insert into runs (
     tenant_id, id, project_id, kind, status, name, note, parent_id, experiment_id, user_name,

@@ -1,0 +1,358 @@
+-- Short ways into the log: what nearly every call does is one statement, so one way there and back.
+--
+-- A function here does a call whole or not at all: where anything might be known already, over a
+-- budget, or refused, it writes nothing and says so, and the long way finds out what is to be said.
+
+-- Of a limit the word nearest to the run counts; null is without limit.
+create function mapi.limit_of(
+    word text, standard bigint, tenant_limits jsonb, project_limits jsonb, run_limits jsonb
+) returns bigint
+language sql immutable parallel safe
+return case coalesce(run_limits ->> word, project_limits ->> word, tenant_limits ->> word)
+    when 'unlimited' then null
+    else coalesce(
+        (coalesce(run_limits ->> word, project_limits ->> word, tenant_limits ->> word))::bigint,
+        standard
+    )
+end;
+
+-- The parts of a batch, one row a series, join what is known of it.
+create function mapi.merge_summaries(
+    of_run uuid, of_project bigint, of_attempt int, of_source text, at_change bigint,
+    keys text[], hashes int8[], labels text[], series int8[], counts int8[], nonfinites int8[],
+    first_times timestamptz[], last_times timestamptz[], last_steps int8[], last_values float8[],
+    min_values float8[], min_steps int8[], max_values float8[], max_steps int8[],
+    finite_sums float8[]
+) returns void
+language plpgsql
+as $$
+begin
+    insert into mapi.run_metric_summary as known (
+        tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar,
+        count, nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step,
+        max_value, max_step, finite_sum, change_seq, source
+    )
+    select
+        mapi.current_tenant(), of_run, part.key, part.hash, part.labels::jsonb, of_project,
+        of_attempt, part.series_id, part.last_step = -1, part.count, part.nonfinite,
+        part.first_time, part.last_time, part.last_step, part.last_value,
+        case when part.nonfinite < part.count then part.min_value end,
+        case when part.nonfinite < part.count then part.min_step end,
+        case when part.nonfinite < part.count then part.max_value end,
+        case when part.nonfinite < part.count then part.max_step end,
+        part.finite_sum, at_change, of_source
+    from unnest(
+        keys, hashes, labels, series, counts, nonfinites, first_times, last_times, last_steps,
+        last_values, min_values, min_steps, max_values, max_steps, finite_sums
+    ) as part (
+        key, hash, labels, series_id, count, nonfinite, first_time, last_time, last_step,
+        last_value, min_value, min_step, max_value, max_step, finite_sum
+    )
+    order by part.key, part.hash
+    on conflict (tenant_id, run_id, key, labels_hash) do update set
+        attempt = excluded.attempt,
+        series_id = excluded.series_id,
+        is_scalar = known.is_scalar and excluded.is_scalar,
+        count = known.count + excluded.count,
+        nonfinite_count = known.nonfinite_count + excluded.nonfinite_count,
+        first_time = least(known.first_time, excluded.first_time),
+        last_time = greatest(known.last_time, excluded.last_time),
+        last_step = greatest(known.last_step, excluded.last_step),
+        last_value = case
+            when known.last_step > excluded.last_step then known.last_value
+            else excluded.last_value
+        end,
+        min_value = least(known.min_value, excluded.min_value),
+        min_step = case
+            when excluded.min_value is null or known.min_value < excluded.min_value
+                or (known.min_value = excluded.min_value and known.min_step < excluded.min_step)
+                then known.min_step
+            else excluded.min_step
+        end,
+        max_value = greatest(known.max_value, excluded.max_value),
+        max_step = case
+            when excluded.max_value is null or known.max_value > excluded.max_value
+                or (known.max_value = excluded.max_value and known.max_step < excluded.max_step)
+                then known.max_step
+            else excluded.max_step
+        end,
+        finite_sum = mapi.bounded_sum(known.finite_sum, excluded.finite_sum),
+        change_seq = excluded.change_seq,
+        source = excluded.source;
+end;
+$$;
+
+-- Append a batch that lies behind everything that is known of its series and that no budget can
+-- touch. The arrays from `keys` on have one item a series; the last four one item a point, where
+-- `places` says which of the series it belongs to, from 1.
+create function mapi.append_points(
+    for_tenant text, for_projects text, writable int8[],
+    of_run uuid, of_source text, of_stream text, of_rank int, wanted_attempt int,
+    of_writer text, of_seq int8, writers_max int,
+    standard_points int8, standard_per_series int8, standard_series int8,
+    keys text[], hashes int8[], labels text[], counts int8[], nonfinites int8[],
+    first_times timestamptz[], last_times timestamptz[], first_steps int8[], last_steps int8[],
+    last_values float8[], min_values float8[], min_steps int8[], max_values float8[],
+    max_steps int8[], finite_sums float8[],
+    places int8[], steps int8[], times timestamptz[], "values" float8[],
+    out is_done boolean, out accepted_seq int8
+)
+language plpgsql
+as $$
+declare
+    run record;
+    newest record;
+    known record;
+    ids int8[];
+    size constant int8 := cardinality(steps);
+begin
+    is_done := false;
+    -- Null within a transaction, which was begun for somebody.
+    if for_tenant is not null then
+        perform set_config('mapi.tenant', for_tenant, true);
+        perform set_config('mapi.projects', for_projects, true);
+    end if;
+
+    -- Every write of a run waits here, so what is found below stays as it is.
+    select
+        one.project_id, one.change_seq + 1 as change_seq, one.trashed is not null as is_trashed,
+        mapi.limit_of('points', standard_points, tenant.limits, project.limits, one.limits)
+            - one.point_count as points_left,
+        mapi.limit_of('series', standard_series, tenant.limits, project.limits, one.limits)
+            - one.series_count as series_left,
+        mapi.limit_of(
+            'points_per_series', standard_per_series, tenant.limits, project.limits, one.limits
+        ) as per_series
+    into run
+    from mapi.runs as one
+    join mapi.projects as project
+        on project.tenant_id = one.tenant_id and project.id = one.project_id
+    join mapi.tenants as tenant on tenant.id = one.tenant_id
+    where one.tenant_id = mapi.current_tenant() and one.id = of_run
+    for no key update of one;
+    if not found or run.is_trashed or size > run.points_left
+        or not (writable is null or run.project_id = any (writable)) then
+        return;
+    end if;
+
+    if of_writer is not null then
+        select writer.seq into accepted_seq
+        from mapi.run_writers as writer
+        where
+            writer.tenant_id = mapi.current_tenant()
+            and writer.run_id = of_run
+            and writer.writer = of_writer;
+        -- Scalars of a number that was taken are not taken again; a run has only so many writers.
+        if found then
+            if accepted_seq >= of_seq and -1 = any (first_steps) then
+                return;
+            end if;
+        elsif (
+            select count(*) from mapi.run_writers as writer
+            where writer.tenant_id = mapi.current_tenant() and writer.run_id = of_run
+        ) >= writers_max then
+            return;
+        end if;
+    end if;
+
+    select attempt.attempt as number, attempt.source = 'runner' as begins_anew into newest
+    from mapi.run_attempts as attempt
+    where
+        attempt.tenant_id = mapi.current_tenant()
+        and attempt.run_id = of_run
+        and attempt.stream = of_stream
+        and attempt.rank = of_rank
+    order by attempt.attempt desc
+    limit 1;
+    if not found then
+        select 1 as number, of_source = 'runner' as begins_anew into newest;
+    end if;
+    if wanted_attempt <> newest.number then
+        return;
+    end if;
+
+    select
+        array_agg(own.id order by wanted.ordinal) as ids,
+        count(*) filter (where own.id is null) as missing,
+        count(*) filter (where own.id is null and own.others = 0) as made,
+        bool_and(
+            case
+                when summary.attempt is null then own.id is null
+                else
+                    wanted.first_step > summary.last_step
+                    and (
+                        own.others = 0
+                        or not newest.begins_anew
+                        or summary.attempt = newest.number
+                    )
+            end
+            and (
+                run.per_series is null
+                or coalesce(summary.count, 0) + wanted.count <= run.per_series
+            )
+        ) as is_behind
+    into known
+    from unnest(keys, hashes, first_steps, counts)
+        with ordinality as wanted (key, hash, first_step, count, ordinal)
+    cross join lateral (
+        select
+            max(series.id) filter (where series.attempt = newest.number) as id,
+            count(*) filter (where series.attempt <> newest.number) as others
+        from mapi.run_series as series
+        where
+            series.tenant_id = mapi.current_tenant()
+            and series.run_id = of_run
+            and series.key = wanted.key
+            and series.labels_hash = wanted.hash
+    ) as own
+    left join mapi.run_metric_summary as summary
+        on summary.tenant_id = mapi.current_tenant()
+        and summary.run_id = of_run
+        and summary.key = wanted.key
+        and summary.labels_hash = wanted.hash;
+    if not known.is_behind or known.made > run.series_left then
+        return;
+    end if;
+
+    ids := known.ids;
+    if known.missing > 0 then
+        with made as (
+            insert into mapi.run_series (
+                tenant_id, run_id, attempt, key, labels, labels_hash, source
+            )
+            select
+                mapi.current_tenant(), of_run, newest.number, wanted.key, wanted.labels::jsonb,
+                wanted.hash, of_source
+            from unnest(keys, hashes, labels, known.ids)
+                with ordinality as wanted (key, hash, labels, id, ordinal)
+            where wanted.id is null
+            order by wanted.ordinal
+            returning id, key, labels_hash
+        )
+        select array_agg(coalesce(wanted.id, made.id) order by wanted.ordinal) into ids
+        from unnest(keys, hashes, known.ids)
+            with ordinality as wanted (key, hash, id, ordinal)
+        left join made on made.key = wanted.key and made.labels_hash = wanted.hash;
+    end if;
+
+    insert into mapi.run_metric_points (tenant_id, series_id, step, time, value)
+    select mapi.current_tenant(), ids[point.place], point.step, point.time, point.value
+    from unnest(places, steps, times, "values") as point (place, step, time, value);
+
+    perform mapi.merge_summaries(
+        of_run, run.project_id, newest.number, of_source, run.change_seq,
+        keys, hashes, labels, ids, counts, nonfinites, first_times, last_times, last_steps,
+        last_values, min_values, min_steps, max_values, max_steps, finite_sums
+    );
+
+    -- Who writes lives: a run that was lost runs again.
+    update mapi.runs as one set
+        change_seq = run.change_seq,
+        heartbeat = now(),
+        version = one.version + (one.status = 'lost')::int,
+        status = case when one.status = 'lost' then 'running' else one.status end,
+        point_count = one.point_count + size,
+        series_count = one.series_count + known.made
+    where one.tenant_id = mapi.current_tenant() and one.id = of_run;
+
+    if of_writer is not null and (accepted_seq is null or accepted_seq < of_seq) then
+        insert into mapi.run_writers as writer (tenant_id, run_id, writer, seq)
+        values (mapi.current_tenant(), of_run, of_writer, of_seq)
+        on conflict (tenant_id, run_id, writer) do update set seq = excluded.seq, time = now();
+        accepted_seq := of_seq;
+    end if;
+    is_done := true;
+end;
+$$;
+
+-- Make a run whose project, params and tags are all that it names, and answer it as it is read. No
+-- row: something is to be found or refused first.
+create function mapi.make_run(
+    for_tenant text, for_projects text, writable int8[],
+    of_project text, token_project int8, new_id uuid, of_kind text, of_status text, of_name text,
+    of_note text, of_user text, of_external_id text, of_start timestamptz, of_source text,
+    standard_params int8, standard_tags int8,
+    param_keys text[], param_texts text[], param_numbers float8[], tag_keys text[],
+    tag_texts text[],
+    out project text, out created timestamptz, out started timestamptz, out version int8,
+    out duration_seconds float8
+)
+language plpgsql
+as $$
+declare
+    place record;
+    has_log constant boolean := cardinality(param_keys) + cardinality(tag_keys) > 0;
+    new_version int8;
+    new_created timestamptz;
+    new_started timestamptz;
+begin
+    perform set_config('mapi.tenant', for_tenant, true);
+    perform set_config('mapi.projects', for_projects, true);
+    select
+        one.id, one.name,
+        mapi.limit_of('params', standard_params, tenant.limits, one.limits, '{}') as params,
+        mapi.limit_of('tags', standard_tags, tenant.limits, one.limits, '{}') as tags
+    into place
+    from mapi.projects as one
+    join mapi.tenants as tenant on tenant.id = one.tenant_id
+    where
+        one.tenant_id = mapi.current_tenant()
+        and case
+            when of_project is null and token_project is not null then one.id = token_project
+            else one.name = coalesce(of_project, 'default')
+        end;
+    if not found or not (writable is null or place.id = any (writable))
+        or cardinality(param_keys) > place.params or cardinality(tag_keys) > place.tags then
+        return;
+    end if;
+
+    insert into mapi.runs (
+        tenant_id, id, project_id, kind, status, name, note, user_name, external_id, started,
+        heartbeat, change_seq
+    )
+    values (
+        mapi.current_tenant(), new_id, place.id, of_kind, of_status, of_name, of_note, of_user,
+        of_external_id, coalesce(of_start, now()), now(), has_log::int
+    )
+    on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
+    returning runs.version, runs.created, runs.started into new_version, new_created, new_started;
+    if not found then
+        return;
+    end if;
+
+    if cardinality(param_keys) > 0 then
+        insert into mapi.run_params (
+            tenant_id, run_id, key, project_id, text, number, source, change_seq
+        )
+        select
+            mapi.current_tenant(), new_id, given.key, place.id, given.text, given.number,
+            of_source, 1
+        from unnest(param_keys, param_texts, param_numbers) as given (key, text, number)
+        order by given.key;
+    end if;
+    if cardinality(tag_keys) > 0 then
+        insert into mapi.run_tags (tenant_id, run_id, key, project_id, text, source, change_seq)
+        select mapi.current_tenant(), new_id, given.key, place.id, given.text, of_source, 1
+        from unnest(tag_keys, tag_texts) as given (key, text)
+        order by given.key;
+    end if;
+    project := place.name;
+    created := new_created;
+    started := new_started;
+    version := new_version;
+    duration_seconds := extract(epoch from now() - new_started);
+end;
+$$;
+
+-- A sign of life changes no index, so it fits into the page where the run's row stands: of an
+-- index over `heartbeat` each had to change an entry.
+drop index mapi.runs_heartbeat;
+create index runs_running on mapi.runs (tenant_id, id) where status = 'running';
+alter table mapi.runs set (fillfactor = 70);
+
+revoke execute on function
+    mapi.limit_of, mapi.merge_summaries, mapi.append_points, mapi.make_run
+    from public;
+grant execute on function
+    mapi.limit_of, mapi.merge_summaries, mapi.append_points, mapi.make_run
+    to mapi_app;
