@@ -28,6 +28,7 @@ from tooling.environment import (
     say,
 )
 from tooling.locks import lock
+from tooling.services import ensure_services
 from tooling.tests import run_tests
 
 if TYPE_CHECKING:
@@ -140,7 +141,13 @@ def command_bench(options: argparse.Namespace, _rest: list[str]) -> int:
 
 def command_test(options: argparse.Namespace, rest: list[str]) -> int:
     """Run the tests, the fast ones first, and end with one line that adds them up."""
-    return run_tests(ensure_environment("dev"), rest, coverage=options.coverage)
+    python = ensure_environment("dev")
+    try:
+        ensure_services()
+    except DevError as error:
+        # The tests that need one fail and say so; the others have their say as well.
+        say(str(error))
+    return run_tests(python, rest, coverage=options.coverage)
 
 
 def command_check(options: argparse.Namespace, _rest: list[str]) -> int:
@@ -201,7 +208,9 @@ def parser() -> argparse.ArgumentParser:
         "  dev.py test -m acceptance         only whole programs\n"
         "  dev.py test -p no:randomly        in file order\n\n"
         "Tests run in random order; the seed is printed, and `--randomly-seed=N` repeats the order.\n"
-        "The last line adds both depths up. No test executed is a failure.",
+        "Without arguments, what asks a database runs once more on PostgreSQL 15, the oldest supported.\n"
+        "Debian's PostgreSQL, PgBouncer and Ceph are fetched into .services if they are not installed.\n"
+        "The last line adds everything up. No test executed is a failure.",
     )
     test.add_argument("--coverage", action="store_true", help="measure and report coverage")
     check = add(

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures by their names here
+    gateway,
+    managed_database,
+    managed_postgres,
+    start_pooler,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,6 +26,15 @@ def _programs() -> Path | None:
     return Path(named) if named else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On another PostgreSQL only tests that ask one can differ."""
+    if _programs() is None:
+        return
+    asks = {item for item in items if "server" in getattr(item, "fixturenames", ())}
+    config.hook.pytest_deselected(items=[item for item in items if item not in asks])
+    items[:] = [item for item in items if item in asks]
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

@@ -1,32 +1,27 @@
 """A throw-away S3 server: one node of Ceph's gateway on loopback, its objects in memory.
 
-Debian's packages are radosgw, ceph-mon, ceph-osd and ceph-mgr. Test doubles of S3 take uploads with
-any signature and any condition, so what they pass proves nothing; this one refuses.
+Test doubles of S3 take uploads with any signature and any condition, so what they pass proves
+nothing; this one refuses.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import socket
 import subprocess
-import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-import pytest
+from tests.services.ports import free_port, wait_for_port
+from tests.services.programs import libraries_of_ceph, program
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+__all__ = ["Gateway"]
 
-PROGRAMS = ("radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph", "monmaptool")
 #: Debian's server starts in about ten seconds on two busy cores.
-START_SECONDS = 90
+_START_SECONDS_MAX: Final = 90
 
-CONFIGURATION = """\
+_CONFIGURATION: Final = """\
 [global]
 fsid = {fsid}
 mon_host = [v2:127.0.0.1:{monitor_v2},v1:127.0.0.1:{monitor_v1}]
@@ -64,6 +59,10 @@ log_file = {directory}/log/$name.log
 admin_socket = {directory}/run/$name.sock
 pid_file = {directory}/run/$name.pid
 keyring = {directory}/keyring
+# They may be unpacked elsewhere than where they were built for.
+plugin_dir = {libraries}
+erasure_code_dir = {libraries}/ceph/erasure-code
+osd_class_dir = {libraries}/rados-classes
 
 [client.admin]
 rgw_frontends = beast endpoint=127.0.0.1:{port}
@@ -72,60 +71,78 @@ rgw_run_sync_thread = false
 """
 
 
-@dataclass(frozen=True, slots=True)
 class Gateway:
-    """Where the S3 server is, and who may use it."""
-
-    endpoint: str
-    session: Any
-
-
-class Cluster:
-    """A monitor, a store and the gateway."""
+    """A monitor, a store and the gateway, and one user's keys."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.port = free_port()
-        self.configuration = directory / "ceph.conf"
+        self.access_key, self.secret_key = uuid.uuid4().hex, uuid.uuid4().hex
+        self._port = free_port()
+        self._configuration = directory / "ceph.conf"
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def session(self) -> Any:
+        """Of ``boto3``, with the user's keys."""
+        import boto3  # type: ignore[import-untyped]
+
+        return boto3.Session(
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+            region_name="us-east-1",
+        )
+
+    def new_bucket(self) -> dict[str, str]:
+        """Make a bucket, and return the settings of a server that keeps its objects there."""
+        name = f"bucket-{uuid.uuid4().hex[:12]}"
+        self.session.client("s3", endpoint_url=self.endpoint).create_bucket(Bucket=name)
+        return {
+            "MAPI_BUNDLES_URL": f"s3://{name}",
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
 
     def start(self) -> None:
         for name in ("monitor", "objects", "run", "log"):
             (self.directory / name).mkdir()
         (self.directory / "keyring").touch()
         fsid, ports = str(uuid.uuid4()), (free_port(), free_port())
-        self.configuration.write_text(
-            CONFIGURATION.format(
+        self._configuration.write_text(
+            _CONFIGURATION.format(
                 fsid=fsid,
                 monitor_v2=ports[0],
                 monitor_v1=ports[1],
                 directory=self.directory,
-                port=self.port,
+                port=self._port,
+                libraries=libraries_of_ceph(),
             )
         )
         addresses = f"[v2:127.0.0.1:{ports[0]},v1:127.0.0.1:{ports[1]}]"
         monitors = str(self.directory / "monitors")
-        run(
+        _run(
             "monmaptool", "--create", "--addv", "a", addresses, "--enable-all-features",
             "--set-min-mon-release", "16", "--fsid", fsid, monitors,
         )  # fmt: skip
-        self.run("ceph-mon", "-i", "a", "--mkfs", "--monmap", monitors)
-        self.run("ceph-mon", "-i", "a")
+        self._ceph("ceph-mon", "-i", "a", "--mkfs", "--monmap", monitors)
+        self._ceph("ceph-mon", "-i", "a")
         # The store has to be made with the identity under which the monitor knows it.
         identity = str(uuid.uuid4())
-        self.run("ceph", "osd", "new", identity)
-        self.run("ceph", "osd", "require-osd-release", "pacific", "--yes-i-really-mean-it")
-        self.run("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", identity)
-        self.run("ceph-osd", "-i", "0")
-        self.run("radosgw", "-n", "client.admin")
-        wait_for(self.port)
-
-    def new_user(self) -> tuple[str, str]:
-        keys = uuid.uuid4().hex, uuid.uuid4().hex
-        self.run(
+        self._ceph("ceph", "osd", "new", identity)
+        self._ceph("ceph", "osd", "require-osd-release", "pacific", "--yes-i-really-mean-it")
+        self._ceph("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", identity)
+        self._ceph("ceph-osd", "-i", "0")
+        self._ceph("radosgw", "-n", "client.admin")
+        wait_for_port(self._port, seconds_max=_START_SECONDS_MAX, said=self._said)
+        self._ceph(
             "radosgw-admin", "-n", "client.admin", "user", "create", "--uid=tests",
-            "--display-name=tests", f"--access-key={keys[0]}", f"--secret-key={keys[1]}",
+            "--display-name=tests", f"--access-key={self.access_key}",
+            f"--secret-key={self.secret_key}",
         )  # fmt: skip
-        return keys
 
     def stop(self) -> None:
         for path in (self.directory / "run").glob("*.pid"):
@@ -135,53 +152,20 @@ class Cluster:
                 arguments = Path(f"/proc/{process}/cmdline").read_bytes()
             except FileNotFoundError:
                 continue
-            if os.fsencode(self.configuration) in arguments:
+            if os.fsencode(self._configuration) in arguments:
                 os.kill(process, signal.SIGKILL)
 
-    def run(self, program: str, *arguments: str) -> None:
-        run(program, "-c", str(self.configuration), *arguments)
+    def _ceph(self, name: str, *arguments: str) -> None:
+        _run(name, "-c", str(self._configuration), *arguments)
+
+    def _said(self) -> str:
+        logs = sorted((self.directory / "log").glob("*.log"))
+        return "\n".join(log.read_text(errors="replace")[-2_000:] for log in logs)
 
 
-def run(*command: str) -> None:
+def _run(name: str, *arguments: str) -> None:
+    command = [program(name), *arguments]
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=START_SECONDS
+        command, check=False, capture_output=True, text=True, timeout=_START_SECONDS_MAX
     )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-def wait_for(port: int) -> None:
-    end = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < end, "the gateway does not listen"
-            time.sleep(0.2)  # another program's start: there is no clock of ours to turn
-        else:
-            return
-
-
-@pytest.fixture(scope="session")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
-    if missing:
-        pytest.skip(f"the S3 server of the tests needs {', '.join(missing)}")
-    import boto3  # type: ignore[import-untyped]
-
-    cluster = Cluster(tmp_path_factory.mktemp("gateway"))
-    try:
-        cluster.start()
-        access, secret = cluster.new_user()
-        session = boto3.Session(
-            aws_access_key_id=access, aws_secret_access_key=secret, region_name="us-east-1"
-        )
-        yield Gateway(f"http://127.0.0.1:{cluster.port}", session)
-    finally:
-        cluster.stop()
