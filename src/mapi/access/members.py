@@ -8,6 +8,8 @@ from psycopg.rows import dict_row
 
 from mapi.access.audit import record
 from mapi.access.projects import find_project
+from mapi.access.rights_notice import tell_of_rights
+from mapi.access.tokens import end_tokens_of
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
 from mapi.wire.administration import MemberFacts, MemberPage
@@ -50,6 +52,7 @@ async def set_member(
         project=sent.project,
     )
     assert created is not None
+    await tell_of_rights(connection)
     return MemberFacts(user=sent.user, role=sent.role, project=sent.project, created=created)
 
 
@@ -57,6 +60,9 @@ async def remove_member(
     connection: Connection, principal: Principal, *, user: str, project: str | None
 ) -> None:
     """Take a user's role away; the user's tokens can do nothing there from now on.
+
+    Whose last role it was has no tokens and no sessions any more: a role that is given later does not
+    bring them back.
 
     Raises:
         InvalidError: there is no such project.
@@ -72,7 +78,17 @@ async def remove_member(
     row = await cursor.fetchone()
     if row is None:
         raise NotFoundError("There is no such member.")
-    await record(connection, principal.name, "member.remove", user, role=row[0], project=project)
+    ended = await end_tokens_of(connection, user_id)
+    await record(
+        connection,
+        principal.name,
+        "member.remove",
+        user,
+        role=row[0],
+        project=project,
+        ended_tokens=ended,
+    )
+    await tell_of_rights(connection)
 
 
 async def list_members(connection: Connection) -> MemberPage:

@@ -23,6 +23,7 @@ from psycopg.rows import dict_row
 from mapi.access.audit import record
 from mapi.access.projects import find_project
 from mapi.access.rights import ALL_PROJECTS, Principal
+from mapi.access.rights_notice import tell_of_rights
 from mapi.database.queries import query
 from mapi.errors import AuthenticationError, Fault, ForbiddenError, InvalidError, NotFoundError
 from mapi.wire.administration import TokenFacts, TokenMade, TokenPage
@@ -39,6 +40,7 @@ __all__ = [
     "TokenKind",
     "authenticate",
     "create_token",
+    "end_tokens_of",
     "insert_token",
     "list_tokens",
     "new_token",
@@ -162,6 +164,7 @@ async def create_token(
     if sent.project is not None:
         project_id = await find_project(connection, sent.project, pointer="/project")
     _check_scopes(principal, sent, project_id)
+    maker_id, expires = await _maker(connection, principal, sent.expires)
     token = new_token()
     is_service = sent.is_service or principal.user_id is None
     await insert_token(
@@ -169,9 +172,10 @@ async def create_token(
         token,
         name=sent.name,
         scopes=sent.scopes,
+        parent_id=maker_id,
         user_id=None if is_service else principal.user_id,
         project_id=project_id,
-        expires=_end_of(principal, sent.expires),
+        expires=expires,
     )
     await record(
         connection,
@@ -220,16 +224,33 @@ def _may_somewhere(principal: Principal, scope: Scope, project_id: int | None) -
     return any(principal.may(scope, place) for place in (None, *principal.roles))
 
 
-def _end_of(principal: Principal, wanted: datetime | None) -> datetime | None:
+async def _maker(
+    connection: Connection, principal: Principal, wanted: datetime | None
+) -> tuple[str | None, datetime | None]:
+    """Return the token whose end is the end of what is made with it, and when that is.
+
+    Of a browser's session it is the token that it was opened with; a person who came by a link or by
+    an identity provider has none, and their roles are what counts.
+
+    Raises:
+        AuthenticationError: that token was revoked meanwhile.
+        InvalidError: the wanted end is past.
+    """
     if wanted is not None and wanted <= datetime.now(UTC):
         raise InvalidError(Fault("/expires", f"{wanted.isoformat()} is in the past"))
-    if principal.is_session or principal.expires is None:
-        return wanted
-    return principal.expires if wanted is None else min(wanted, principal.expires)
+    cursor = await connection.execute(query("access.lock_maker"), {"own": principal.token_id})
+    row = await cursor.fetchone()
+    if row is None:
+        return None, wanted
+    maker_id, expires, is_revoked = row
+    if is_revoked:
+        raise AuthenticationError(_REFUSED)
+    ends = [one for one in (wanted, expires) if one is not None]
+    return maker_id, min(ends, default=None)
 
 
 async def list_tokens(connection: Connection, principal: Principal) -> TokenPage:
-    """Return one's own tokens, or all of the tenant's to its admin."""
+    """Return one's own tokens and those made with this one, or all of the tenant's to its admin."""
     found = await _facts(connection, principal, everyone=principal.is_tenant_admin)
     return TokenPage(tokens=found)
 
@@ -259,7 +280,7 @@ async def _facts(
 
 
 async def revoke_token(connection: Connection, principal: Principal, token_id: str) -> None:
-    """End a token of one's own, or any of the tenant as its admin; its sessions end with it.
+    """End a token of one's own, or any of the tenant as its admin, and all that was made with it.
 
     Raises:
         NotFoundError: there is no such token for the principal, or it has ended before.
@@ -277,5 +298,23 @@ async def revoke_token(connection: Connection, principal: Principal, token_id: s
     if row is None:
         raise NotFoundError("There is no such token, or it was revoked before.")
     kind, name = row
+    ended = 0
+    while True:
+        # Again, until there is none: one that was just made with one of these was not seen before
+        # its maker had committed.
+        made = await connection.execute(query("access.revoke_made"), {"id": token_id})
+        if not made.rowcount:
+            break
+        ended += made.rowcount
     action = "token.revoke" if kind == TokenKind.BEARER.value else "session.end"
-    await record(connection, principal.name, action, token_id, name=name)
+    await record(connection, principal.name, action, token_id, name=name, made_with_it=ended)
+    await tell_of_rights(connection)
+
+
+async def end_tokens_of(connection: Connection, user_id: int) -> int:
+    """End the tokens and sessions of a user who has no role any more, and return how many.
+
+    A service's tokens stay, whoever made them: they are the project's.
+    """
+    cursor = await connection.execute(query("access.revoke_tokens_of_user"), {"user": user_id})
+    return cursor.rowcount

@@ -8,7 +8,8 @@ its reader has lost the right to it, and is cut when its reader does not read.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -85,8 +86,9 @@ async def follow_run(  # noqa: PLR0917 - the framework gives them by name
     async def frames() -> AsyncIterator[bytes]:
         with following.place():
             source = following.follow(reach, run_id, start)
-            async for text in _kept_alive(source, is_allowed):
-                yield text
+            with _watched_rights(following.changes, reach.tenant_id) as changed:
+                async for text in _kept_alive(source, is_allowed, changed):
+                    yield text
 
     return _EventStream(frames())
 
@@ -123,8 +125,9 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
             source = _project_frames(
                 following.changes, (tenant_id, project_id), is_return=is_return
             )
-            async for text in _kept_alive(source, is_allowed):
-                yield text
+            with _watched_rights(following.changes, tenant_id) as changed:
+                async for text in _kept_alive(source, is_allowed, changed):
+                    yield text
 
     return _EventStream(frames())
 
@@ -191,33 +194,61 @@ def _project_frame(runs: set[UUID], *, is_partial: bool) -> bytes:
     return b"id: %d\nevent: runs\ndata: %s\n\n" % (time.time_ns() // 1_000, _encoder.encode(frame))
 
 
+@contextmanager
+def _watched_rights(changes: Changes, tenant_id: int) -> Iterator[asyncio.Event]:
+    """Give what is set when somebody's rights in the tenant have changed."""
+    changed = asyncio.Event()
+    with changes.following_rights(tenant_id, changed.set):
+        yield changed
+
+
 async def _kept_alive(
-    source: AsyncIterator[bytes], is_allowed: Callable[[], Awaitable[bool]]
+    source: AsyncIterator[bytes],
+    is_allowed: Callable[[], Awaitable[bool]],
+    changed: asyncio.Event,
 ) -> AsyncIterator[bytes]:
-    """Yield what a source yields, with comments in its silence, while the reader has the right."""
+    """Yield what a source yields, with comments in its silence, while the reader has the right.
+
+    Whether it has is asked when rights have changed, and once a minute.
+    """
     asked = time.monotonic()
+    spoken = asked
     pending: asyncio.Task[bytes] | None = None
+    watching = asyncio.create_task(changed.wait())
     try:
         while True:
             if pending is None:
                 pending = asyncio.create_task(_next(source))
-            left = _RIGHTS_SECONDS - (time.monotonic() - asked)
-            await asyncio.wait({pending}, timeout=max(0.0, min(_COMMENT_SECONDS, left)))
-            if time.monotonic() - asked >= _RIGHTS_SECONDS:
+            now = time.monotonic()
+            left = min(_RIGHTS_SECONDS - (now - asked), _COMMENT_SECONDS - (now - spoken))
+            await asyncio.wait(
+                {pending, watching},
+                timeout=max(0.0, left),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if watching.done() or time.monotonic() - asked >= _RIGHTS_SECONDS:
+                # First: a change while we ask is another reason to ask.
+                changed.clear()
+                asked = time.monotonic()
                 if not await is_allowed():
                     return
-                asked = time.monotonic()
-            if not pending.done():
+                if watching.done():
+                    watching = asyncio.create_task(changed.wait())
+            if pending.done():
+                text, pending = pending.result(), None
+                if not text:
+                    return
+                yield text
+            elif time.monotonic() - spoken >= _COMMENT_SECONDS:
                 yield _COMMENT
+            else:
                 continue
-            text, pending = pending.result(), None
-            if not text:
-                return
-            yield text
+            spoken = time.monotonic()
     finally:
-        if pending is not None:
-            pending.cancel()
-            await asyncio.gather(pending, return_exceptions=True)
+        ended = [watching] if pending is None else [watching, pending]
+        for one in ended:
+            one.cancel()
+        await asyncio.gather(*ended, return_exceptions=True)
         await source.aclose()  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""Which runs change, on every replica: who writes says so here, who follows is woken here.
+"""Which runs and rights change, on every replica: who writes says so, who follows is woken here.
 
 A replica sends at most one NOTIFY per run in `_NOTIFY_SECONDS`, in a transaction of its own, and
 hears those of all replicas, its own included, on one connection past any pooler. A notice only
@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import psycopg
+from psycopg import sql
 
+from mapi.access.rights_notice import CHANGES_CHANNEL
 from mapi.database.door import Reach
 from mapi.database.queries import query
 from mapi.errors import MapiError
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Changes"]
 
 _logger: Final = logging.getLogger("mapi.live")
-_CHANNEL: Final = "mapi_changes"
 #: Followers see a change this much later at most, and a run that logs a thousand times a second
 #: wakes them five times.
 _NOTIFY_SECONDS: Final = 0.2
@@ -57,6 +58,7 @@ class Changes:
         self._wake_sender = asyncio.Event()
         self._runs: dict[_RunPlace, set[Callable[[], None]]] = defaultdict(set)
         self._projects: dict[_ProjectPlace, set[Callable[[UUID | None], None]]] = defaultdict(set)
+        self._rights: dict[int, set[Callable[[], None]]] = defaultdict(set)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closed = False
         self._closers: set[Callable[[], None]] = set()
@@ -129,6 +131,17 @@ class Changes:
             if not self._projects[place]:
                 del self._projects[place]
 
+    @contextlib.contextmanager
+    def following_rights(self, tenant_id: int, wake: Callable[[], None]) -> Any:
+        """Call ``wake`` whenever somebody's rights in a tenant may have changed."""
+        self._rights[tenant_id].add(wake)
+        try:
+            yield
+        finally:
+            self._rights[tenant_id].discard(wake)
+            if not self._rights[tenant_id]:
+                del self._rights[tenant_id]
+
     async def _send(self) -> None:
         while True:
             await self._wake_sender.wait()
@@ -138,7 +151,8 @@ class Changes:
                 try:
                     async with self._database.transaction(Reach(tenant_id)) as connection:
                         await connection.execute(
-                            query("live.notify"), {"channel": _CHANNEL, "runs": list(runs)}
+                            query("live.notify"),
+                            {"channel": CHANGES_CHANNEL, "runs": list(runs)},
                         )
                 except (MapiError, psycopg.Error) as error:
                     _logger.warning("a notice of changes was not sent: %s", error)
@@ -150,7 +164,9 @@ class Changes:
                 async with await psycopg.AsyncConnection.connect(
                     url, autocommit=True, application_name="mapi live"
                 ) as connection:
-                    await connection.execute("listen mapi_changes")
+                    await connection.execute(
+                        sql.SQL("listen {}").format(sql.Identifier(CHANGES_CHANNEL))
+                    )
                     heard.set()
                     self._wake_all()
                     async for notice in connection.notifies():
@@ -161,7 +177,12 @@ class Changes:
 
     def _hear(self, payload: str) -> None:
         told = json.loads(payload)
-        tenant_id, run_id = told["tenant"], UUID(told["run"])
+        tenant_id = told["tenant"]
+        if "rights" in told:
+            for wake in list(self._rights.get(tenant_id, ())):
+                wake()
+            return
+        run_id = UUID(told["run"])
         for wake in list(self._runs.get((tenant_id, run_id), ())):
             wake()
         for wake_project in list(self._projects.get((tenant_id, told["project"]), ())):
@@ -174,6 +195,9 @@ class Changes:
         for project_followers in list(self._projects.values()):
             for wake_project in list(project_followers):
                 wake_project(None)
+        for readers in list(self._rights.values()):
+            for wake in list(readers):
+                wake()
 
 
 def _end_of(wake: Callable[[UUID | None], None]) -> Callable[[], None]:

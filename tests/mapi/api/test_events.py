@@ -13,8 +13,10 @@ import psycopg
 import pytest
 from tests.mapi.callers import Caller, make_token
 from tests.mapi.serving import Frame, frames, serving_replica
+from tests.mapi.tenants_access import make_person
 
 from mapi.api import events
+from mapi.wire.enums import Role
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -161,6 +163,31 @@ async def test_a_stream_ends_when_its_reader_has_lost_the_right(
                 connection.execute(
                     "update mapi.tokens set revoked = now() where tenant_id = %s", [tenant.id]
                 )
+            async with asyncio.timeout(10):
+                assert [frame async for frame in found] == []
+
+
+@pytest.mark.parametrize("path", ["/v1/runs/{run}/events", "/v1/events?project=default"])
+@pytest.mark.parametrize("loses_by", ["revoked token", "removed member"])
+async def test_a_lost_right_ends_the_streams_of_every_replica_at_once(
+    database_url: str, token: str, tenant: Tenant, path: str, loses_by: str
+) -> None:
+    """Long before the minute after which a stream asks by itself."""
+    person = make_person(tenant, Role.RUNNER)
+    async with replica(database_url, token) as one, replica(database_url, person.token) as two:
+        run = await one.caller.make_run()
+        async with stream(two, path.format(run=run)) as found:
+            await anext(found)
+            # A change that takes nothing away ends nothing.
+            member = {"user": person.name, "role": "viewer"}
+            await one.caller.send("PUT", "/v1/members", json=member)
+            await one.caller.log(run, "loss", [1.0])
+            await wait_for(found, "runs" if "project" in path else "tracking")
+            if loses_by == "revoked token":
+                where, query = f"/v1/tokens/{person.token.split('_')[1]}", {}
+            else:
+                where, query = "/v1/members", {"user": person.name}
+            await one.caller.send("DELETE", where, status=204, params=query)
             async with asyncio.timeout(10):
                 assert [frame async for frame in found] == []
 

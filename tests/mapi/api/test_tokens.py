@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from tests.mapi.callers import client_of
 from tests.mapi.tenants_access import give_token, make_person, value_of
 
 from mapi.access.last_use import LastUses
+from mapi.access.sessions import write_sign_in_link
 from mapi.access.tokens import authenticate
 from mapi.errors import AuthenticationError
 from mapi.wire.enums import Role, Scope
@@ -140,7 +142,145 @@ async def test_a_user_who_loses_the_role_loses_what_the_token_could_do(
         async with client_of(app, admin.token) as other:
             gone = await other.delete("/v1/members", params={"user": person.name})
         assert gone.status_code == 204
+        assert (await client.post("/v1/runs", json={})).status_code == 401
+        async with client_of(app, admin.token) as other:
+            await other.put("/v1/members", json={"user": person.name, "role": "runner"})
+        assert (await client.post("/v1/runs", json={})).status_code == 401
+
+
+async def test_a_user_who_keeps_another_role_keeps_the_tokens(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin, person = make_person(tenant, Role.ADMIN), make_person(tenant, Role.RUNNER)
+    async with client_of(app, admin.token) as other:
+        member = {"user": person.name, "role": "viewer", "project": "default"}
+        assert (await other.put("/v1/members", json=member)).status_code == 200
+        gone = await other.delete("/v1/members", params={"user": person.name})
+        assert gone.status_code == 204
+    async with client_of(app, person.token) as client:
+        assert (await client.get("/v1/runs")).status_code == 200
         assert (await client.post("/v1/runs", json={})).status_code == 403
+
+
+async def test_a_service_token_outlives_the_membership_of_its_maker(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin, maker = make_person(tenant, Role.ADMIN), make_person(tenant, Role.ADMIN)
+    service = (await make(app, maker.token, scopes=["runs:write"], is_service=True)).json()
+    personal = (await make(app, maker.token, scopes=["runs:write"])).json()
+    async with client_of(app, admin.token) as client:
+        gone = await client.delete("/v1/members", params={"user": maker.name})
+        assert gone.status_code == 204
+    assert await status_of(app, service["token"]) == 200
+    assert await status_of(app, personal["token"]) == 401
+
+
+async def status_of(app: Litestar, token: str) -> int:
+    async with client_of(app, token) as client:
+        return (await client.get("/v1/session")).status_code
+
+
+async def test_what_a_token_made_ends_with_it_however_far_down(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin = make_person(tenant, Role.ADMIN)
+    first = (await make(app, admin.token, scopes=["admin"])).json()
+    second = (await make(app, first["token"], scopes=["admin"], is_service=True)).json()
+    third = (await make(app, second["token"], scopes=["runs:read"])).json()
+    other = (await make(app, admin.token, scopes=["runs:read"])).json()
+    async with client_of(app) as browser:
+        assert (
+            await browser.post("/v1/session", json={"token": third["token"]})
+        ).status_code == 200
+        async with client_of(app, admin.token) as client:
+            assert (await client.delete(f"/v1/tokens/{first['id']}")).status_code == 204
+        assert (await browser.get("/v1/session")).status_code == 401
+    for made in (first, second, third):
+        assert await status_of(app, made["token"]) == 401
+    assert await status_of(app, other["token"]) == 200
+    fields = value_of(
+        tenant,
+        "select fields from mapi.audit where tenant_id = %s and action = 'token.revoke'",
+        tenant.id,
+    )
+    assert fields["made_with_it"] == 3
+
+
+async def test_what_is_made_in_a_session_ends_with_the_token_of_the_session(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin = make_person(tenant, Role.ADMIN)
+    end = datetime.now(UTC) + timedelta(hours=1)
+    short = give_token(tenant, Scope.ADMIN, user_id=admin.user_id, expires=end)
+    async with client_of(app) as browser:
+        csrf = (await browser.post("/v1/session", json={"token": short.text})).json()["csrf_token"]
+        made = await browser.post(
+            "/v1/tokens",
+            json={"name": "made", "scopes": ["admin"]},
+            headers={"X-CSRF-Token": csrf},
+        )
+        assert datetime.fromisoformat(made.json()["expires"]) == end
+        # Signing out is no end of what was made: the token is.
+        out = await browser.delete("/v1/session", headers={"X-CSRF-Token": csrf})
+        assert out.status_code == 204
+    assert await status_of(app, made.json()["token"]) == 200
+    async with client_of(app, admin.token) as client:
+        assert (await client.delete(f"/v1/tokens/{short.id}")).status_code == 204
+    assert await status_of(app, made.json()["token"]) == 401
+
+
+async def test_who_came_by_a_link_makes_tokens_that_last(
+    app: Litestar, database: Database, tenant: Tenant
+) -> None:
+    admin = make_person(tenant, Role.ADMIN)
+    async with database.transaction(tenant.reach) as connection:
+        code = await write_sign_in_link(
+            connection, name=admin.name, scopes=frozenset({Scope.ADMIN}), user_id=admin.user_id
+        )
+    async with client_of(app) as browser:
+        await browser.get("/sign-in", params={"code": code})
+        csrf = (await browser.get("/v1/session")).json()["csrf_token"]
+        headers = {"X-CSRF-Token": csrf}
+        sent = {"name": "made", "scopes": ["runs:write"]}
+        made = (await browser.post("/v1/tokens", json=sent, headers=headers)).json()
+        await browser.delete("/v1/session", headers=headers)
+    assert made["expires"] is None
+    assert await status_of(app, made["token"]) == 200
+
+
+async def test_a_service_sees_and_ends_what_it_made_and_nothing_else(
+    app: Litestar, tenant: Tenant
+) -> None:
+    service = give_token(tenant, Scope.WRITE)
+    other = give_token(tenant, Scope.WRITE)
+    made = (await make(app, service.text, scopes=["runs:read"])).json()
+    async with client_of(app, service.text) as client:
+        listed = {one["id"] for one in (await client.get("/v1/tokens")).json()["tokens"]}
+        assert listed == {service.id, made["id"]}
+        assert (await client.delete(f"/v1/tokens/{other.id}")).status_code == 404
+        assert (await client.delete(f"/v1/tokens/{made['id']}")).status_code == 204
+    assert await status_of(app, made["token"]) == 401
+
+
+async def test_a_token_is_not_made_while_its_maker_is_revoked(
+    app: Litestar, database: Database, tenant: Tenant
+) -> None:
+    """Ten makers race with the one who ends theirs: whatever was made is worth nothing."""
+    admin = make_person(tenant, Role.ADMIN)
+    leaked = give_token(tenant, Scope.ADMIN)
+    async with client_of(app, leaked.text) as thief, client_of(app, admin.token) as owner:
+
+        async def steal() -> str | None:
+            answer = await thief.post("/v1/tokens", json={"name": "made", "scopes": ["admin"]})
+            return answer.json()["token"] if answer.status_code == 201 else None
+
+        stealing = [asyncio.create_task(steal()) for _ in range(10)]
+        ended = asyncio.create_task(owner.delete(f"/v1/tokens/{leaked.id}"))
+        found = await asyncio.gather(*stealing)
+        assert (await ended).status_code == 204
+    for text in found:
+        if text is not None:
+            assert await status_of(app, text) == 401
 
 
 async def test_the_last_use_is_written_later_and_never_goes_back(

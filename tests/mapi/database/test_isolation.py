@@ -45,6 +45,25 @@ def test_every_table_and_partition_has_forced_policies(server: EmbeddedServer) -
     assert {name for (name,) in open_ones} == WITHOUT_TENANT
 
 
+def test_the_tenant_is_the_first_column_of_every_primary_key(server: EmbeddedServer) -> None:
+    keys = dict(
+        catalogue(
+            server,
+            "select class.relname, attribute.attname from pg_class as class"
+            " left join pg_index as index on index.indrelid = class.oid and index.indisprimary"
+            " left join pg_attribute as attribute"
+            " on attribute.attrelid = class.oid and attribute.attnum = index.indkey[0]"
+            " where class.relnamespace = 'mapi'::regnamespace and class.relkind in ('r', 'p')",
+        )
+    )
+    others = {name: first for name, first in keys.items() if first != "tenant_id"}
+    assert others == {
+        "tenants": "id",
+        "migrations": "name",
+        "server_secrets": "is_the_one",
+    }
+
+
 def test_every_policy_of_the_server_asks_for_the_tenant(server: EmbeddedServer) -> None:
     policies = catalogue(
         server,
@@ -98,7 +117,7 @@ def test_views_read_as_whoever_asks_and_definer_functions_have_a_fixed_path(
         "select proname, proconfig from pg_proc"
         " where pronamespace = 'mapi'::regnamespace and prosecdef",
     )
-    assert {name for name, _ in functions} == {"find_token_v1", "list_tenants_v1"}
+    assert {name for name, _ in functions} == {"find_token_v2", "list_tenants_v1"}
     for name, settings in functions:
         assert any(one.startswith("search_path=") for one in settings or []), name
 
@@ -166,6 +185,7 @@ def plant(server: EmbeddedServer, tenant: Tenant) -> None:
             ("run_events (tenant_id, run_id, type, message)", run_id, "status", "m"),
             ("run_documents (tenant_id, run_id, name, content)", run_id, "config", "{}"),
             ("run_writers (tenant_id, run_id, writer, seq)", run_id, "w", 1),
+            ("run_deletions (tenant_id, run_id, project_id)", run_id, tenant.project_id),
             ("idempotency_keys (tenant_id, principal, key, request_hash)", "p", "k", b"h"),
             ("audit (tenant_id, principal, action, object)", "p", "a", "o"),
         ):

@@ -1,6 +1,6 @@
 -- name: find_token
 select tenant_id, user_id, user_name, project_id, scopes, kind, expires, revoked, roles
-from mapi.find_token_v1(%(id)s, %(hash)s)
+from mapi.find_token_v2(%(id)s, %(hash)s)
 
 -- name: insert_token
 insert into tokens (
@@ -22,7 +22,12 @@ left join projects as project
 where
     token.tenant_id = mapi.current_tenant()
     and token.kind = 'bearer'
-    and (%(all)s or token.id = %(own)s or token.user_id = %(user)s)
+    and (
+        %(all)s
+        or token.id = %(own)s
+        or token.parent_id = %(own)s
+        or token.user_id = %(user)s
+    )
     and (%(id)s::text is null or token.id = %(id)s)
 order by token.created desc, token.id
 limit %(limit)s
@@ -33,8 +38,52 @@ where
     tenant_id = mapi.current_tenant()
     and id = %(id)s
     and revoked is null
-    and (%(all)s or id = %(own)s or user_id = %(user)s)
+    and (%(all)s or id = %(own)s or parent_id = %(own)s or user_id = %(user)s)
 returning kind, name
+
+-- name: revoke_made
+-- What was made with a token, and with that; also what is found to be revoked is looked behind.
+with recursive made as (
+    select token.id from tokens as token
+    where token.tenant_id = mapi.current_tenant() and token.parent_id = %(id)s
+    union
+    select token.id
+    from made
+    join tokens as token
+        on token.tenant_id = mapi.current_tenant() and token.parent_id = made.id
+)
+update tokens set revoked = now()
+where
+    tenant_id = mapi.current_tenant()
+    and id in (select made.id from made)
+    and revoked is null
+
+-- name: revoke_tokens_of_user
+update tokens set revoked = now()
+where
+    tenant_id = mapi.current_tenant()
+    and user_id = %(user)s
+    and revoked is null
+    and not exists (
+        select from members as member
+        where member.tenant_id = mapi.current_tenant() and member.user_id = %(user)s
+    )
+
+-- name: lock_maker
+-- The token that ends what is made now with it: of a session, the one that it was opened with. The
+-- lock lets whoever revokes it wait, and then see what was made.
+select maker.id, maker.expires, maker.revoked is not null
+from tokens as own
+join tokens as maker
+    on maker.tenant_id = own.tenant_id
+    and maker.id = case when own.kind = 'session' then own.parent_id else own.id end
+where own.tenant_id = mapi.current_tenant() and own.id = %(own)s
+for share of maker
+
+-- name: notify_rights
+select pg_notify(
+    %(channel)s, json_build_object('tenant', mapi.current_tenant(), 'rights', true)::text
+)
 
 -- name: stamp_use
 update tokens set last_used = greatest(last_used, %(time)s)
