@@ -9,6 +9,7 @@ from mapi.database.queries import query
 from mapi.series.budgets import Budgets
 from mapi.series.numbers import number_from_text
 from mapi.tracking.notes import check_tags, texts_of_params
+from mapi.tracking.runs import check_start
 from mapi.wire.enums import RunKind, RunStatus, Scope, Source
 from mapi.wire.runs import RunFacts
 
@@ -30,12 +31,13 @@ async def make_run(database: Database, principal: Principal, sent: RunCreate) ->
         first, exists already, or is to be refused: `mapi.tracking.runs.create_run` tells which.
 
     Raises:
-        InvalidError: a param or a tag breaks its rule.
+        InvalidError: the start, a param or a tag breaks its rule.
     """
     if sent.kind is not RunKind.EXTERNAL or sent.experiment is not None or sent.parent is not None:
         return None
     params = texts_of_params(sent.params)
     check_tags(sent.tags)
+    check_start(sent.started)
     run_id = new_uuid()
     row = await database.call(
         query("runs.make"),

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.wire.runs import RunCreate
 
-__all__ = ["AHEAD_MAX", "create_run", "get_run", "project_of", "resolve_project"]
+__all__ = [
+    "AHEAD_MAX",
+    "check_start",
+    "create_run",
+    "get_run",
+    "project_of",
+    "resolve_project",
+]
 
 #: A clock that is further ahead is wrong.
 AHEAD_MAX: Final = timedelta(days=1)
@@ -113,7 +120,7 @@ async def _insert(
     if sent.parent is not None:
         parent_id = await _find_parent(connection, project_id, sent.parent)
     is_external = sent.spec is None
-    started = _checked_start(sent.started) if is_external else None
+    check_start(sent.started)
     cursor = await connection.execute(
         query("runs.insert"),
         {
@@ -127,7 +134,7 @@ async def _insert(
             "experiment": experiment_id,
             "user": principal.name,
             "external_id": sent.external_id,
-            "started": started,
+            "started": sent.started,
             "is_alive": is_external,
             "spec": (
                 None
@@ -189,7 +196,12 @@ async def _find_parent(connection: Connection, project_id: int, text: str) -> UU
     return found
 
 
-def _checked_start(started: datetime | None) -> datetime | None:
+def check_start(started: datetime | None) -> None:
+    """Refuse a start that no clock can have told.
+
+    Raises:
+        InvalidError: it is more than a day ahead.
+    """
     if started is not None and started > datetime.now(UTC) + AHEAD_MAX:
         raise InvalidError(
             Fault(
@@ -197,7 +209,6 @@ def _checked_start(started: datetime | None) -> datetime | None:
                 f"{started.isoformat()} is more than a day ahead; check the clock",
             )
         )
-    return started
 
 
 async def get_run(connection: Connection, run_id: UUID) -> RunFacts:
