@@ -60,8 +60,6 @@ SEARCHES: Final = {
 
 FILL: Final[LiteralString] = """
 set session_replication_role = replica;
-insert into tenants (name) values ('bench');
-insert into projects (tenant_id, name) values (1, 'bench');
 insert into runs (tenant_id, id, project_id, kind, status, name, created)
 select
     1, ('01900000-0000-7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid, 1, 'fit', 'succeeded',
@@ -99,7 +97,7 @@ cross join lateral (
 
 
 def fill(connection: psycopg.Connection[Any], runs: int) -> None:
-    """Load the rows; indexes are made afterwards, as for any bulk load."""
+    """Load the rows into the first project; indexes are made afterwards, as for any bulk load."""
     series = [("loss", "val"), ("acc", "val"), ("loss", "train"), ("acc", "train")]
     series += [(f"s{number:02}", "") for number in range(16)]
     labels = [(("split", split),) if split else () for _, split in series]
@@ -251,6 +249,8 @@ def main() -> None:
             migrate(server.superuser_url(), login="mapi_login", password="bench")  # noqa: S106 - of a private socket
             path = "-c search_path=mapi,pg_temp -c timezone=UTC"
             with psycopg.connect(server.superuser_url(), autocommit=True, options=path) as owner:
+                owner.execute("insert into tenants (name) values ('bench')")
+                owner.execute("insert into projects (tenant_id, name) values (1, 'bench')")
                 fill(owner, options.rows)
             url = server.url("mapi_login", "bench", "postgres")
             with psycopg.connect(url, autocommit=True, options=path, prepare_threshold=3) as app:
