@@ -62,7 +62,8 @@ class Settings:
     database_admin_url: str | None = None
     """``MAPI_DATABASE_ADMIN_URL``: the same database as a role that may create; migrations only."""
     database_direct_url: str | None = None
-    """``MAPI_DATABASE_DIRECT_URL``: past a transaction pooler, for LISTEN and migrations."""
+    """``MAPI_DATABASE_DIRECT_URL``: past the transaction pooler that ``MAPI_DATABASE_URL`` then
+    names, for what needs a session: live events."""
     bundles_url: str | None = None
     """``MAPI_BUNDLES_URL``: ``s3://``, ``gs://``, ``az://`` or ``file://``; unset is in the home."""
     postgres_bin: Path | None = None
@@ -95,6 +96,11 @@ class Settings:
     """``MAPI_MEDIA_RETENTION_DAYS``: unset keeps media for ever."""
     heartbeat_timeout_seconds: float = 60.0
     """``MAPI_HEARTBEAT_TIMEOUT``: silence after which a running run is lost."""
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a transaction pooler stands before the database."""
+        return self.database_url is not None and self.database_direct_url is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pytest
+from tests.acceptance.platform_servers import serve  # noqa: F401 - pytest finds the fixture here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pwd
@@ -11,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -19,147 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from tests.acceptance.platform_servers import (
+    DEADLINE_SECONDS,
+    SOURCE,
+    Server,
+    environment_of,
+    point_at,
+    run_mapi,
+    wait_until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.acceptance
-
-_SOURCE = Path(__file__).resolve().parents[2] / "src"
-#: A cold start makes a database cluster, on a machine that has other things to do.
-_DEADLINE_SECONDS = 90.0
-_LOOK_SECONDS = 0.02
-
-
-class Server:
-    """A `mapi serve` of its own process group."""
-
-    def __init__(self, home: Path, *words: str, **variables: str) -> None:
-        self.home = home
-        self._log = home.parent / f"{home.name}-{time.monotonic_ns()}.log"
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*_mapi("serve", "--port", "0", "--no-browser"), *words],
-                env=_environment(home, **variables),
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self.url = self._said("http")
-        self.url = f"http{self.url}"
-
-    def _said(self, beginning: str) -> str:
-        deadline = time.monotonic() + _DEADLINE_SECONDS
-        while time.monotonic() < deadline and self.process.poll() is None:
-            for line in self.log.splitlines(keepends=True):
-                if line.startswith(beginning) and line.endswith("\n"):
-                    return line.removeprefix(beginning).strip()
-            time.sleep(_LOOK_SECONDS)
-        pytest.fail(f"no line {beginning!r}; it said:\n{self.log}")
-
-    @property
-    def log(self) -> str:
-        return self._log.read_text(encoding="utf-8", errors="replace")
-
-    @property
-    def sign_in_url(self) -> str:
-        return self._said("Sign in once: ")
-
-    @property
-    def token(self) -> str:
-        found: str = json.loads((self.home / "local.json").read_text())["token"]
-        return found
-
-    def ask(
-        self, method: str, path: str, body: Any = None, *, token: str | None = None
-    ) -> tuple[int, Any]:
-        request = urllib.request.Request(
-            self.url + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={
-                "Authorization": f"Bearer {token or self.token}",
-                "Content-Type": "application/json",
-            },
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.loads(error.read() or b"null")
-
-    def postmaster(self) -> int:
-        text = (self.home / "postgres" / "data" / "postmaster.pid").read_text()
-        return int(text.splitlines()[0])
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(_DEADLINE_SECONDS)
-
-
-def _mapi(*words: str) -> list[str]:
-    return [sys.executable, "-c", "from mapi.cli import main; main()", *words]
-
-
-def _environment(home: Path, **variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MAPI_")}
-    return {
-        **kept,
-        "PYTHONPATH": str(_SOURCE),
-        "PYTHONUNBUFFERED": "1",
-        "MAPI_HOME": str(home),
-        **variables,
-    }
-
-
-def _run(home: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        _mapi(*words),
-        env=_environment(home, **variables),
-        capture_output=True,
-        text=True,
-        timeout=_DEADLINE_SECONDS,
-        check=False,
-    )
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    servers: list[Server] = []
-
-    def begin(home: Path | None = None, *words: str, **variables: str) -> Server:
-        servers.append(Server(tmp_path / "home" if home is None else home, *words, **variables))
-        return servers[-1]
-
-    yield begin
-    for server in servers:
-        if server.process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                server.end()
-        if server.process.poll() is None:
-            os.killpg(server.process.pid, signal.SIGKILL)
-            server.process.wait(_DEADLINE_SECONDS)
-
-
-def _point(step: int) -> dict[str, Any]:
-    return {"points": [{"key": "loss", "step": step, "value": float(step)}]}
-
-
-def _gone(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return True
-    return state == "Z"
-
-
-def _wait(is_true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _DEADLINE_SECONDS
-    while not is_true():
-        if time.monotonic() > deadline:
-            pytest.fail(f"not in time: {what}")
-        time.sleep(_LOOK_SECONDS)
 
 
 def test_what_was_answered_survives_kill_9_of_the_server(serve: Callable[..., Server]) -> None:
@@ -167,7 +38,7 @@ def test_what_was_answered_survives_kill_9_of_the_server(serve: Callable[..., Se
     _, run = server.ask("POST", "/v1/runs", {})
     path = f"/v1/runs/{run['id']}/metrics"
     for step in range(20):
-        assert server.ask("POST", path, _point(step))[0] == 200
+        assert server.ask("POST", path, point_at(step))[0] == 200
     server.end(signal.SIGKILL)
     again = serve()
     status, curve = again.ask("GET", path + "/points?key=loss")
@@ -185,7 +56,7 @@ def test_after_kill_9_of_the_database_the_server_starts_it_again_with_all_that_w
     path = f"/v1/runs/{run['id']}/metrics"
     for beginning in (0, 10):
         for step in range(beginning, beginning + 10):
-            assert server.ask("POST", path, _point(step))[0] == 200
+            assert server.ask("POST", path, point_at(step))[0] == 200
         dead = server.postmaster()
         os.kill(dead, signal.SIGKILL)
         told = _answers_until_back(server, path + "/points?key=loss", dead)
@@ -205,7 +76,7 @@ def _answers_until_back(server: Server, path: str, dead: int) -> set[tuple[int, 
         told.add((status, answer.get("code", "")))
         return status == 200 and server.postmaster() != dead
 
-    _wait(is_back, "the database is back")
+    wait_until(is_back, "the database is back")
     return told
 
 
@@ -215,7 +86,7 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has_begun(
     server = serve()
     _, run = server.ask("POST", "/v1/runs", {})
     host, port = server.url.removeprefix("http://").split(":")
-    body = json.dumps(_point(7)).encode()
+    body = json.dumps(point_at(7)).encode()
     head = (
         f"POST /v1/runs/{run['id']}/metrics HTTP/1.1\r\nHost: {host}\r\n"
         f"Authorization: Bearer {server.token}\r\nContent-Type: application/json\r\n"
@@ -225,7 +96,7 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has_begun(
 
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(head + body[:5])
-        _wait(
+        wait_until(
             lambda: b"under_way 2.0" in _metrics(server),  # ours, and the one that asks
             "the request is under way",
         )
@@ -233,7 +104,7 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has_begun(
         connection.sendall(body[5:])
         answer = connection.recv(65_536)
     assert answer.startswith(b"HTTP/1.1 200")
-    assert server.process.wait(_DEADLINE_SECONDS) == 0
+    assert server.process.wait(DEADLINE_SECONDS) == 0
 
 
 def _metrics(server: Server) -> bytes:
@@ -253,15 +124,15 @@ def test_the_link_signs_in_and_the_second_server_on_a_home_is_told_of_the_first(
     found.value.close()
     with opener.open(server.url + "/v1/session") as answer:
         assert json.loads(answer.read())["is_tenant_admin"] is True
-    second = _run(server.home, "serve", "--port", "0", "--no-browser")
+    second = run_mapi(server.home, "serve", "--port", "0", "--no-browser")
     assert second.returncode == 1
     assert second.stderr.startswith("Error: The home")
     assert str(server.process.pid) in second.stderr
-    beside = _run(server.home, "admin", "token", "create", "beside", "--scope", "runs:read")
+    beside = run_mapi(server.home, "admin", "token", "create", "beside", "--scope", "runs:read")
     assert server.ask("GET", "/v1/session", token=beside.stdout.strip())[0] == 200
-    assert "not running" not in _run(server.home, "doctor").stdout
+    assert "not running" not in run_mapi(server.home, "doctor").stdout
     copy = server.home.parent / "live.tar"
-    assert _run(server.home, "backup", str(copy)).returncode == 0
+    assert run_mapi(server.home, "backup", str(copy)).returncode == 0
     assert copy.stat().st_size > 10_000
 
 
@@ -282,7 +153,7 @@ def _external(server: Server) -> dict[str, str]:
     )
     done = subprocess.run(
         [sys.executable, "-c", probe],
-        env=_environment(server.home),
+        env=environment_of(server.home),
         capture_output=True,
         text=True,
         check=True,
@@ -298,7 +169,7 @@ def test_two_replicas_on_one_database_are_one_server(
     first = serve()
     settings = _external(first)
     replicas = [serve(tmp_path / f"replica{number}", **settings) for number in range(2)]
-    token = _run(
+    token = run_mapi(
         tmp_path / "replica0", "admin", "token", "create", "t", "--scope", "admin", **settings
     ).stdout.strip()
     one, two = replicas
@@ -309,7 +180,7 @@ def test_two_replicas_on_one_database_are_one_server(
 
     def write(server: Server) -> None:
         statuses.extend(
-            server.ask("POST", path, _point(step), token=token)[0] for step in range(30)
+            server.ask("POST", path, point_at(step), token=token)[0] for step in range(30)
         )
 
     writers = [threading.Thread(target=write, args=[server]) for server in replicas]
@@ -328,7 +199,7 @@ def test_two_replicas_on_one_database_are_one_server(
     assert one.end() == 0
     assert two.ask("GET", "/readyz", token=token)[0] == 200
     # The line of an answer is written behind the answer.
-    _wait(lambda: "/readyz" in _routes(two), "the line of the answer to /readyz")
+    wait_until(lambda: "/readyz" in _routes(two), "the line of the answer to /readyz")
     assert token not in two.log
 
 
@@ -352,7 +223,7 @@ def lent() -> Iterator[tuple[Path, list[str]]]:
     paths: list[str] = []
     try:
         site = [path for path in sys.path if path.endswith("site-packages")]
-        for number, path in enumerate([str(_SOURCE), *site]):
+        for number, path in enumerate([str(SOURCE), *site]):
             place = home / f"code{number}"
             place.mkdir()
             done = subprocess.run(
@@ -382,7 +253,7 @@ def test_an_ordinary_user_serves_and_takes_nothing_outside_of_home(
     if python is None:
         pytest.skip("nobody cannot run a Python of this version")
     variables = {
-        **_environment(home / "mapi"),
+        **environment_of(home / "mapi"),
         "HOME": str(home),
         "PYTHONPATH": os.pathsep.join(paths),
         # The code is the tests' own: no byte code of nobody's is to stay in it.
@@ -397,7 +268,7 @@ def test_an_ordinary_user_serves_and_takes_nothing_outside_of_home(
             cwd="/",
             capture_output=True,
             text=True,
-            timeout=_DEADLINE_SECONDS,
+            timeout=DEADLINE_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

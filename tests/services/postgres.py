@@ -37,6 +37,7 @@ class ManagedDatabase:
         self.login = f"mapi_of_{name}"
         self.password = secrets.token_urlsafe(16)
         self._postgres = postgres
+        self.bin = postgres.bin
 
     @property
     def url(self) -> str:

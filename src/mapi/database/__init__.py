@@ -1,6 +1,7 @@
 """The one door to PostgreSQL.
 
 `door` has the transactions that act for one tenant, `queries` the statements by name, `arrays` the
-columns that travel to them in binary; `migrate` brings a database to this version, and `embedded`
+columns that travel to them in binary; `session` is what a connection is set to,
+`turns` lets one replica at a time do a job, `migrate` brings a database to this version, and `embedded`
 is a server of our own.
 """

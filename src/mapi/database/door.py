@@ -20,6 +20,7 @@ from psycopg import errors, sql
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from mapi.database.session import SESSION_SETTINGS, as_options, role_settings
 from mapi.errors import DatabaseError, UnavailableError
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ _RETRIES: Final = 6
 _RETRY_SECONDS: Final = 0.02
 #: How long a request waits for a connection before it is told to come back.
 _POOL_SECONDS: Final = 10.0
-#: A statement of a request that takes longer than this is a defect or an attack.
-_STATEMENT_MS: Final = 30_000
 #: How many beginnings of a transaction are kept: each is put together once for whom it is for.
 _REACHES: Final = 1024
 #: One message: each more is a way there and back.
 _BEGIN: Final = sql.SQL("begin; set local mapi.tenant = {}; set local mapi.projects = {}")
+
+
+class PooledConnection(psycopg.AsyncConnection[TupleRow]):
+    """A connection to a pooler that lends one of the database's for each transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +72,22 @@ class Database:
     Args:
         url: connects as the role without power.
         connections: how many at most.
-        pooled: a transaction pooler stands between: prepared statements would not survive it.
+        pooled: a transaction pooler stands between: two statements may meet two connections of the
+            database, so nothing is prepared, sent ahead, or set for a session. The settings that
+            statements need are the role's own, given by `mapi.database.migrate`.
     """
 
     def __init__(self, url: str, *, connections: int, pooled: bool = False) -> None:
         self._url = url
+        self._is_pooled = pooled
         self._pool = AsyncConnectionPool(
             url,
             min_size=1,
             max_size=connections,
             timeout=_POOL_SECONDS,
             open=False,
-            kwargs={
-                # A transaction begins where we say so, in one message with whom it is for.
-                "autocommit": True,
-                "prepare_threshold": None if pooled else 3,
-                "options": f"-c search_path=mapi,pg_temp -c statement_timeout={_STATEMENT_MS} "
-                "-c idle_in_transaction_session_timeout=60000 -c timezone=UTC",
-                "application_name": "mapi",
-            },
+            kwargs=_options(pooled=pooled),
+            connection_class=PooledConnection if pooled else psycopg.AsyncConnection,
             check=_check_quiet,
         )
 
@@ -100,26 +100,27 @@ class Database:
         try:
             # Not through the pool: it would try for ever, and keep the reason to itself.
             async with await psycopg.AsyncConnection.connect(
-                self._url, connect_timeout=int(_POOL_SECONDS)
+                self._url, connect_timeout=int(_POOL_SECONDS), **_options(pooled=self._is_pooled)
             ) as connection:
-                found = await connection.execute(
-                    "select rolsuper or rolbypassrls, rolname from pg_roles"
-                    " where rolname = current_user"
-                )
-                has_power, name = await found.fetchone() or (True, "?")
+                await _refuse_unfit(connection)
         except psycopg.Error as error:
+            if "unsupported startup parameter" in str(error):
+                raise DatabaseError(
+                    "A transaction pooler stands before the database of MAPI_DATABASE_URL. Name "
+                    "the way past it in MAPI_DATABASE_DIRECT_URL."
+                ) from error
             raise DatabaseError(
                 f"The database cannot be reached ({error}). Check MAPI_DATABASE_URL, and that it "
                 "runs."
             ) from error
-        if has_power:
+        try:
+            await self._pool.open(wait=True, timeout=_POOL_SECONDS)
+        except PoolTimeout as error:
+            await self._pool.close()
             raise DatabaseError(
-                f"The role {name!r} of MAPI_DATABASE_URL is a superuser or passes over row-level "
-                "security, so one mistake would show a tenant to another. Put its URL into "
-                "MAPI_DATABASE_ADMIN_URL, name a new role and a password in MAPI_DATABASE_URL, and "
-                "run `mapi migrate`, which makes that role."
-            )
-        await self._pool.open(wait=True, timeout=_POOL_SECONDS)
+                f"The database lends no connection within {_POOL_SECONDS:g} s. It, or the pooler "
+                "before it, has none free: give it more, or lower MAPI_DATABASE_CONNECTIONS."
+            ) from error
 
     async def close(self) -> None:
         """Let go of every connection."""
@@ -212,18 +213,55 @@ class Database:
 async def together(connection: Connection) -> AsyncIterator[None]:
     """Send the statements of a block without waiting for an answer in between.
 
-    A pipeline within another would wait for what was sent before it.
+    A pipeline within another would wait for what was sent before it. Behind a pooler each statement
+    waits for its answer: older ones promise nothing of pipelines.
     """
-    if connection.pgconn.pipeline_status:
+    if connection.pgconn.pipeline_status or isinstance(connection, PooledConnection):
         yield
     else:
         async with connection.pipeline():
             yield
 
 
+def _options(*, pooled: bool) -> dict[str, Any]:
+    """Return how a connection is made."""
+    # A transaction begins where we say so, in one message with whom it is for.
+    shared: dict[str, Any] = {"autocommit": True, "application_name": "mapi"}
+    if pooled:
+        return {**shared, "prepare_threshold": None}
+    return {**shared, "prepare_threshold": 3, "options": as_options()}
+
+
 @lru_cache(maxsize=_REACHES)
 def _beginning(reach: Reach) -> bytes:
     return _BEGIN.format(str(reach.tenant_id), reach.projects).as_bytes()
+
+
+async def _refuse_unfit(connection: Connection) -> None:
+    """Refuse a role that could see every tenant, and a pooler whose connections are not set."""
+    found = await connection.execute(
+        "select rolsuper or rolbypassrls, rolname, current_database() from pg_roles"
+        " where rolname = current_user"
+    )
+    has_power, name, database = await found.fetchone() or (True, "?", "?")
+    if has_power:
+        raise DatabaseError(
+            f"The role {name!r} of MAPI_DATABASE_URL is a superuser or passes over row-level "
+            "security, so one mistake would show a tenant to another. Put its URL into "
+            "MAPI_DATABASE_ADMIN_URL, name a new role and a password in MAPI_DATABASE_URL, and "
+            "run `mapi migrate`, which makes that role."
+        )
+    found = await connection.execute(
+        "select name, current_setting(name) from unnest(%s::text[]) as name",
+        [list(SESSION_SETTINGS)],
+    )
+    if dict(await found.fetchall()) != SESSION_SETTINGS:
+        statements = "; ".join(one.as_string() for one in role_settings(name, database))
+        raise DatabaseError(
+            f"The role {name!r} lacks the settings that it needs behind a pooler. Run `mapi "
+            "migrate`, then let the pooler connect anew (PgBouncer: RECONNECT). Where `mapi "
+            f"migrate` may not change that role, run as who may: {statements}"
+        )
 
 
 async def _again_where_it_lost(work: Callable[[], Awaitable[_Result]]) -> _Result:

@@ -1,4 +1,4 @@
-"""Migrations: SQL files in order, each applied once, in one transaction, under one lock.
+"""Migrations: SQL files in order, each applied once, in a transaction of its own under one lock.
 
 The files belong to the code: an applied one that differs from ours, or that we do not know, stops
 the start, because then another version of the program has written this database. Everything is
@@ -7,15 +7,20 @@ made by the role ``mapi_owner``, which can neither log in nor pass over row-leve
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Final, LiteralString
+from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 import psycopg
 from psycopg import sql
 
+from mapi.database.session import role_settings
 from mapi.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["Migration", "ensure_tenant", "make_roles", "migrate", "migrations", "pending"]
 
@@ -78,10 +83,13 @@ def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
                     f"The database is PostgreSQL {connection.info.server_version // 10000}; "
                     f"{_OLDEST_VERSION // 10000} is the oldest that works."
                 )
-            connection.execute("select pg_advisory_lock(%s)", [_LOCK])
-            _make_roles(connection, login, password)
-            _make_schema(connection)
-            return [one.name for one in pending(connection) if _apply(connection, one)]
+            with _alone(connection):
+                _make_roles(connection, login, password)
+                _make_schema(connection)
+            applied = []
+            while (name := _apply_next(connection)) is not None:
+                applied.append(name)
+            return applied
     except psycopg.Error as error:
         raise DatabaseError(f"The database cannot be migrated: {error}") from error
 
@@ -93,7 +101,7 @@ def make_roles(admin_url: str, *, login: str, password: str | None) -> None:
         DatabaseError: the database refuses.
     """
     try:
-        with psycopg.connect(admin_url, autocommit=True) as connection:
+        with psycopg.connect(admin_url, autocommit=True) as connection, _alone(connection):
             _make_roles(connection, login, password)
     except psycopg.Error as error:
         raise DatabaseError(f"The roles cannot be made: {error}") from error
@@ -163,6 +171,15 @@ def _make_roles(connection: psycopg.Connection[Any], login: str, password: str |
         )
     connection.execute("grant mapi_owner to current_user")
     connection.execute(sql.SQL("grant mapi_app to {}").format(name))
+    _give_settings(connection, login)
+
+
+def _give_settings(connection: psycopg.Connection[Any], login: str) -> None:
+    """Let a role begin every session as the server needs it: a pooler asks for nothing."""
+    # A role of another's making may not be ours to change; the server asks whether it is set.
+    with contextlib.suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+        for statement in role_settings(login, connection.info.dbname):
+            connection.execute(statement)
 
 
 def _make_schema(connection: psycopg.Connection[Any]) -> None:
@@ -202,12 +219,26 @@ def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralStri
         )
 
 
-def _apply(connection: psycopg.Connection[Any], migration: Migration) -> bool:
+@contextlib.contextmanager
+def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Begin a transaction in which no other program migrates; the lock ends with it.
+
+    A lock of the session would stay with a pooler's connection for ever.
+    """
     with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
+        yield
+
+
+def _apply_next(connection: psycopg.Connection[Any]) -> str | None:
+    with _alone(connection):
+        left = pending(connection)
+        if not left:
+            return None
         connection.execute("set local role mapi_owner")
-        connection.execute(migration.text)
+        connection.execute(left[0].text)
         connection.execute(
             "insert into mapi.migrations (name, checksum) values (%s, %s)",
-            [migration.name, migration.checksum],
+            [left[0].name, left[0].checksum],
         )
-    return True
+    return left[0].name

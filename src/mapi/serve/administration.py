@@ -272,7 +272,7 @@ async def administration(settings: Settings) -> AsyncIterator[Administration]:
     """
     with ExitStack() as undo:
         foundation = reach_foundation(settings, undo)
-        database = Database(foundation.database_url, connections=2)
+        database = Database(foundation.database_url, connections=2, pooled=settings.is_pooled)
         await database.open()
         try:
             objects, _ = open_store(

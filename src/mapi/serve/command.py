@@ -150,7 +150,11 @@ async def _serve(
     version: str,
     ready: _Ready,
 ) -> None:
-    database = Database(foundation.database_url, connections=settings.database_connections)
+    database = Database(
+        foundation.database_url,
+        connections=settings.database_connections,
+        pooled=settings.is_pooled,
+    )
     async with AsyncExitStack() as undo:
         await database.open()
         undo.push_async_callback(database.close)

@@ -125,7 +125,7 @@ async def _database(settings: Settings) -> Finding:
                 f"our own PostgreSQL {binaries.version} in {binaries.directory}; not running",
             )
         url = server.url(LOGIN, database_password(settings), "postgres")
-    door = Database(url, connections=2)
+    door = Database(url, connections=2, pooled=settings.is_pooled)
     await door.open()  # refuses a role with power
     await door.close()
     with psycopg.connect(url) as connection:

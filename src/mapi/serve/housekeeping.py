@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 import psycopg
 
 from mapi.database.door import Reach
-from mapi.database.queries import query
+from mapi.database.turns import in_turn
 from mapi.errors import MapiError
+from mapi.tracking.heartbeat import list_tenants
 from mapi.tracking.leftovers import collect_leftovers
 from mapi.tracking.retention import Freed, Retention, apply
 
@@ -24,8 +25,7 @@ __all__ = ["keep_house", "retention_of", "tidy"]
 _logger: Final = logging.getLogger("mapi.serve")
 #: What is counted in days is looked for once an hour.
 _SECONDS: Final = 3_600.0
-#: Any number will do, as long as all replicas take the same: "tidy" in ASCII.
-_LOCK: Final = 0x74696479
+_TURN: Final = "housekeeping"
 
 
 def retention_of(settings: Settings) -> Retention:
@@ -58,14 +58,12 @@ async def keep_house(database: Database, store: ObjectStore, retention: Retentio
 
 async def tidy(database: Database, store: ObjectStore, retention: Retention) -> Freed | None:
     """Delete what is over in every tenant; ``None`` where another replica is at it."""
-    total = Freed()
-    async with database.outside() as turn, turn.transaction():  # the turn ends with it
-        cursor = await turn.execute(query("life.try_turn"), {"lock": _LOCK})
-        (is_mine,) = await cursor.fetchone() or (False,)
-        if not is_mine:
-            return None
-        cursor = await turn.execute(query("life.list_tenants"))
-        for (tenant_id,) in await cursor.fetchall():
+
+    async def work() -> Freed:
+        total = Freed()
+        for tenant_id in await list_tenants(database):
             total += await apply(database, store, Reach(tenant_id), retention=retention)
         await collect_leftovers(database, store)
-    return total
+        return total
+
+    return await in_turn(database, _TURN, work)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mapi.database.door import Reach
 from mapi.database.queries import query
+from mapi.database.turns import in_turn
 from mapi.errors import NotFoundError
 from mapi.wire.enums import RunStatus
 
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
 
     from mapi.database.door import Connection, Database
 
-__all__ = ["beat", "find_lost"]
+__all__ = ["beat", "find_lost", "list_tenants"]
 
-#: Any number will do, as long as all replicas take the same: "lost" in ASCII.
-_LOCK: Final = 0x6C6F7374
+_TURN: Final = "heartbeats"
 
 
 async def beat(connection: Connection, run_id: UUID) -> RunStatus:
@@ -51,23 +51,25 @@ async def find_lost(database: Database, *, timeout_seconds: float) -> list[tuple
         Tenant, project and number of each run that was marked.
     """
     reason = f"It sent no heartbeat for {timeout_seconds:g} seconds."
-    found: list[tuple[int, int, UUID]] = []
-    async with database.outside() as turn, turn.transaction():  # the turn ends with it
-        cursor = await turn.execute(query("life.try_turn"), {"lock": _LOCK})
-        (is_mine,) = await cursor.fetchone() or (False,)
-        if not is_mine:
-            return found
-        cursor = await turn.execute(query("life.list_tenants"))
-        tenants = [row[0] for row in await cursor.fetchall()]
-        for tenant_id in tenants:
 
-            async def mark(connection: Connection) -> list[tuple[UUID, int]]:
-                cursor = await connection.execute(
-                    query("life.mark_lost"),
-                    {"timeout_seconds": timeout_seconds, "reason": reason},
-                )
-                return [(row[0], row[1]) for row in await cursor.fetchall()]
+    async def mark(connection: Connection) -> list[tuple[UUID, int]]:
+        cursor = await connection.execute(
+            query("life.mark_lost"), {"timeout_seconds": timeout_seconds, "reason": reason}
+        )
+        return [(row[0], row[1]) for row in await cursor.fetchall()]
 
+    async def look() -> list[tuple[int, int, UUID]]:
+        found: list[tuple[int, int, UUID]] = []
+        for tenant_id in await list_tenants(database):
             marked = await database.run(Reach(tenant_id), mark)
             found += [(tenant_id, project_id, run_id) for run_id, project_id in marked]
-    return found
+        return found
+
+    return await in_turn(database, _TURN, look) or []
+
+
+async def list_tenants(database: Database) -> list[int]:
+    """Return the numbers of all tenants, for jobs that then work in each."""
+    async with database.outside() as connection:
+        cursor = await connection.execute(query("life.list_tenants"))
+        return [row[0] for row in await cursor.fetchall()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from mapi.database.door import together
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, ParamConflictError
 from mapi.series.budgets import Drops, fit_count
@@ -78,7 +79,7 @@ async def write_params(
     new = [key for key in texts if key not in known]
     fitting = fit_count(writing.budgets.params, stored=stored, given=len(new))
     kept, dropped = new[:fitting], new[fitting:]
-    async with connection.pipeline():
+    async with together(connection):
         if kept:
             await connection.execute(
                 query("notes.insert_params"),
@@ -174,7 +175,7 @@ async def _open(
     connection: Connection, run_id: UUID, keys: list[str], *, sender: Sender, of: str
 ) -> tuple[Writing, list[TupleRow], int]:
     """Lock a run; return also what it has of the keys, and how many keys it has in all."""
-    async with connection.pipeline():
+    async with together(connection):
         asked = await ask_for_run(connection, run_id)
         known = await connection.execute(query(f"notes.find_{of}"), {"run": run_id, "keys": keys})
         counted = await connection.execute(query(f"notes.count_{of}"), {"run": run_id})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 #: Rows of these say nothing of a tenant.
-WITHOUT_TENANT = {"migrations", "server_secrets"}
+WITHOUT_TENANT = {"migrations", "server_secrets", "turns"}
 
 
 def catalogue(server: EmbeddedServer, statement: str) -> list[tuple[Any, ...]]:
@@ -61,6 +61,7 @@ def test_the_tenant_is_the_first_column_of_every_primary_key(server: EmbeddedSer
         "tenants": "id",
         "migrations": "name",
         "server_secrets": "is_the_one",
+        "turns": "name",
     }
 
 
@@ -117,7 +118,12 @@ def test_views_read_as_whoever_asks_and_definer_functions_have_a_fixed_path(
         "select proname, proconfig from pg_proc"
         " where pronamespace = 'mapi'::regnamespace and prosecdef",
     )
-    assert {name for name, _ in functions} == {"find_token_v2", "list_tenants_v1"}
+    assert {name for name, _ in functions} == {
+        "find_token_v2",
+        "list_tenants_v1",
+        "take_turn_v1",
+        "end_turn_v1",
+    }
     for name, settings in functions:
         assert any(one.startswith("search_path=") for one in settings or []), name
 

@@ -42,9 +42,5 @@ where
     and heartbeat < now() - make_interval(secs => %(timeout_seconds)s)
 returning id, project_id
 
--- name: try_turn
--- One replica at a time does a job; the lock ends with the transaction, or with its process.
-select pg_try_advisory_xact_lock(%(lock)s)
-
 -- name: list_tenants
 select id from mapi.list_tenants_v1()

@@ -1,0 +1,290 @@
+"""The platform on services of others: PostgreSQL 15 and a bucket, directly and behind a pooler."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import threading
+import urllib.error
+import urllib.request
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from tests.acceptance.platform_servers import Server, point_at, run_mapi
+from tests.services.pooler import Pooler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.services.gateway import Gateway
+    from tests.services.postgres import ManagedDatabase, ManagedPostgres
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
+
+
+@dataclass
+class Installation:
+    """A server, and what its operator knows."""
+
+    home: Path
+    database: ManagedDatabase
+    settings: dict[str, str]
+    token: str
+    server: Server
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        return self.server.ask(method, path, body, token=self.token)
+
+    def run(self, *words: str, **variables: str) -> str:
+        done = run_mapi(self.home, *words, **{**self.settings, **variables})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    @property
+    def as_superuser(self) -> dict[str, str]:
+        """What a backup needs: it reads every tenant."""
+        return {
+            "MAPI_DATABASE_ADMIN_URL": self.database.superuser_url,
+            "MAPI_PG_BIN": str(self.database.bin),
+        }
+
+
+@pytest.fixture(scope="module", params=["direct", "pooled"])
+def installation(
+    request: pytest.FixtureRequest,
+    managed_postgres: ManagedPostgres,
+    gateway: Gateway,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Installation]:
+    database = managed_postgres.new_database()
+    settings = {**database.settings, **gateway.new_bucket()}
+    home = tmp_path_factory.mktemp("managed") / "home"
+    # By the operator, who is no superuser, and before there is a role that a pooler could connect as.
+    done = run_mapi(home, "migrate", **settings)
+    assert done.returncode == 0, done.stderr
+    pooler = None
+    if request.param == "pooled":
+        pooler = Pooler(tmp_path_factory.mktemp("pooler"), database, size=2)
+        pooler.start()
+        settings |= pooler.settings
+    server = None
+    try:
+        assert run_mapi(home, "admin", "tenant", "create", "team", **settings).returncode == 0
+        token = run_mapi(
+            home, "admin", "token", "create", "t", "--tenant", "team", "--scope", "admin",
+            **settings,
+        ).stdout.strip()  # fmt: skip
+        # A server that needs no power is given none.
+        its_own = {name: text for name, text in settings.items() if "ADMIN" not in name}
+        server = Server(home, **its_own)
+        yield Installation(home, database, settings, token, server)
+        assert server.end() == 0
+        assert "Traceback" not in server.log
+    finally:
+        if server is not None and server.process.poll() is None:
+            server.end(9)
+        if pooler is not None:
+            pooler.stop()
+
+
+def png(*, grey: int) -> bytes:
+    def chunk(name: bytes, content: bytes = b"") -> bytes:
+        checked = name + content
+        return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 1, 8, 0, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(bytes([0, grey, grey, grey, grey])))
+        + chunk(b"IEND")
+    )
+
+
+def new_run(installation: Installation, **body: Any) -> str:
+    status, run = installation.ask("POST", "/v1/runs", body)
+    assert status == 201, run
+    return str(run["id"])
+
+
+def upload(installation: Installation, run: str, content: bytes) -> dict[str, Any]:
+    """Send bytes by a signed upload; return what was signed."""
+    digest = hashlib.sha256(content).hexdigest()
+    terms = {"size_bytes": len(content), "sha256": digest, "format": "png"}
+    status, signed = installation.ask("POST", f"/v1/runs/{run}/media/uploads", terms)
+    assert status == 201, signed
+    assert signed["method"] == "PUT"
+    assert put(signed, content) == 200
+    record = {"upload_key": signed["key"], "sha256": digest, "key": "sample", "step": 1}
+    status, facts = installation.ask("POST", f"/v1/runs/{run}/media", record)
+    assert status == 201, facts
+    return {**signed, **facts}
+
+
+def put(signed: dict[str, Any], content: bytes, *, without: str | None = None) -> int:
+    headers = {name: text for name, text in signed["headers"].items() if name != without}
+    request = urllib.request.Request(signed["url"], data=content, headers=headers, method="PUT")
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_args: Any, **_more: Any) -> None:
+        return None
+
+
+def content_of(installation: Installation, run: str, media: str) -> bytes:
+    """Return the bytes of an item, which the bucket gives by a signed address and to no token."""
+    request = urllib.request.Request(
+        f"{installation.server.url}/v1/runs/{run}/media/{media}/content",
+        headers={"Authorization": f"Bearer {installation.token}"},
+    )
+    with pytest.raises(urllib.error.HTTPError) as told:
+        urllib.request.build_opener(_Stay).open(request, timeout=30)
+    with told.value:
+        assert told.value.code == 302
+        address = told.value.headers["Location"]
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        assert answer.headers["Content-Disposition"].startswith("attachment;")
+        found: bytes = answer.read()
+    return found
+
+
+def test_eight_writers_at_once_lose_no_point_and_write_none_twice(
+    installation: Installation,
+) -> None:
+    run = new_run(installation, params={"lr": "0.1"})
+    path = f"/v1/runs/{run}/metrics"
+    statuses: list[int] = []
+
+    def write(number: int) -> None:
+        for step in range(number, 200, 8):
+            # Each twice: what is sent again is counted, not kept.
+            statuses.extend(installation.ask("POST", path, point_at(step))[0] for _ in range(2))
+
+    writers = [threading.Thread(target=write, args=[number]) for number in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert set(statuses) == {200}
+    _, curve = installation.ask("GET", path + "/points?key=loss")
+    assert [(step, value) for step, _, value, *_ in curve["points"]] == [
+        (step, float(step)) for step in range(200)
+    ]
+
+
+def test_a_large_batch_and_every_kind_of_note_are_kept(installation: Installation) -> None:
+    run = new_run(installation)
+    points = [
+        {"key": f"m{step % 5}", "step": step // 5, "value": step / 7} for step in range(5_000)
+    ]
+    status, counts = installation.ask("POST", f"/v1/runs/{run}/metrics", {"points": points})
+    assert (status, counts["accepted"]) == (200, 5_000), counts
+    assert installation.ask("POST", f"/v1/runs/{run}/params", {"params": {"a": "1"}})[0] == 200
+    assert installation.ask("PUT", f"/v1/runs/{run}/tags", {"tags": {"b": "2"}})[0] == 200
+    lines = {"lines": [{"message": "hello", "level": "info"}]}
+    assert installation.ask("POST", f"/v1/runs/{run}/logs", lines)[0] == 200
+    _, curve = installation.ask("GET", f"/v1/runs/{run}/metrics/points?key=m3")
+    assert len(curve["points"]) == 1_000
+    assert installation.ask("PATCH", f"/v1/runs/{run}", {"status": "succeeded"})[0] == 200
+
+
+def test_runs_are_found_by_what_they_logged(installation: Installation) -> None:
+    better, worse = new_run(installation), new_run(installation)
+    for run, value in ((better, 0.5), (worse, 0.9)):
+        point = {"points": [{"key": "err", "step": 0, "value": value}]}
+        assert installation.ask("POST", f"/v1/runs/{run}/metrics", point)[0] == 200
+    status, page = installation.ask("GET", "/v1/runs?filter=metrics.err%20%3C%200.7")
+    assert status == 200, page
+    assert [run["id"] for run in page["runs"]] == [better]
+
+
+def test_an_upload_is_created_once_and_only_as_it_was_signed(installation: Installation) -> None:
+    run = new_run(installation)
+    content = png(grey=1)
+    digest = hashlib.sha256(content).hexdigest()
+    terms = {"size_bytes": len(content), "sha256": digest, "format": "png"}
+    _, signed = installation.ask("POST", f"/v1/runs/{run}/media/uploads", terms)
+    assert put(signed, content, without="If-None-Match") == 403
+    assert put(signed, content) == 200
+    assert put(signed, content) == 412
+    record = {"upload_key": signed["key"], "sha256": digest, "key": "sample", "step": 1}
+    status, facts = installation.ask("POST", f"/v1/runs/{run}/media", record)
+    assert status == 201
+    assert content_of(installation, run, facts["id"]) == content
+    # Once recorded the upload is gone.
+    assert installation.ask("POST", f"/v1/runs/{run}/media", record)[0] == 422
+
+
+def test_doctor_finds_nothing_wrong_and_leaves_nothing_in_the_bucket(
+    installation: Installation,
+) -> None:
+    said = installation.run("doctor")
+    assert "PostgreSQL 15, migrated" in said
+    assert "failed" not in said
+
+
+def test_what_was_backed_up_serves_from_another_database_and_bucket(
+    installation: Installation,
+    managed_postgres: ManagedPostgres,
+    gateway: Gateway,
+    tmp_path: Path,
+) -> None:
+    run = new_run(installation)
+    assert installation.ask("POST", f"/v1/runs/{run}/metrics", point_at(3))[0] == 200
+    media = upload(installation, run, png(grey=2))
+    backup = tmp_path / "backup.tar"
+    installation.run("backup", str(backup), **installation.as_superuser)
+    elsewhere = managed_postgres.new_database()
+    settings = {**elsewhere.settings, **gateway.new_bucket()}
+    other = Installation(
+        tmp_path / "home", elsewhere, settings, installation.token, installation.server
+    )
+    other.run("restore", str(backup), **other.as_superuser)
+    other.server = Server(other.home, **settings)
+    try:
+        _, curve = other.ask("GET", f"/v1/runs/{run}/metrics/points?key=loss")
+        assert [point[0] for point in curve["points"]] == [3]
+        assert content_of(other, run, media["id"]) == png(grey=2)
+    finally:
+        assert other.server.end() == 0
+
+
+def test_a_superuser_does_not_get_to_serve(installation: Installation) -> None:
+    settings = {**installation.settings, "MAPI_DATABASE_URL": installation.database.superuser_url}
+    for name in ("MAPI_DATABASE_DIRECT_URL", "MAPI_DATABASE_ADMIN_URL"):
+        settings.pop(name, None)
+    done = run_mapi(installation.home, "serve", "--port", "0", "--no-browser", **settings)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: The role 'postgres'")
+
+
+def test_behind_a_pooler_that_is_not_named_the_start_says_what_to_set(
+    installation: Installation,
+) -> None:
+    if "MAPI_DATABASE_DIRECT_URL" not in installation.settings:
+        return
+    settings = {
+        name: text
+        for name, text in installation.settings.items()
+        if name not in {"MAPI_DATABASE_DIRECT_URL", "MAPI_DATABASE_ADMIN_URL"}
+    }
+    done = run_mapi(installation.home, "serve", "--port", "0", "--no-browser", **settings)
+    assert done.returncode == 1
+    assert "MAPI_DATABASE_DIRECT_URL" in done.stderr
+
+
+def test_no_session_of_the_database_keeps_a_lock(installation: Installation) -> None:
+    with psycopg.connect(installation.database.superuser_url) as connection:
+        found = connection.execute(
+            "select count(*) from pg_locks where locktype = 'advisory'"
+        ).fetchone()
+    assert found == (0,)
