@@ -28,7 +28,14 @@ from mapi.tracking.changes import Changes
 from mapi.tracking.writing import WRITERS_MAX
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.enums import Budget, WarningCode
-from mapi.wire.events import LogFrame, ProjectFrame, StatusFrame, TrackingFrame, WarningFrame
+from mapi.wire.events import (
+    DeletedFrame,
+    LogFrame,
+    ProjectFrame,
+    StatusFrame,
+    TrackingFrame,
+    WarningFrame,
+)
 from mapi.wire.metrics import POINTS_MAX
 from mapi.wire.notes import LOG_LINES_MAX, SPANS_MAX
 from mapi.wire.times import check_time_us
@@ -48,7 +55,7 @@ SHAPES = """## Bodies and answers
 
 A member with a question mark may be missing. `openapi.json` has every limit of a text, a number or a list.
 """
-FRAMES = (LogFrame, ProjectFrame, StatusFrame, TrackingFrame, WarningFrame)
+FRAMES = (DeletedFrame, LogFrame, ProjectFrame, StatusFrame, TrackingFrame, WarningFrame)
 
 
 def blocks(kind: str) -> list[tuple[str, list[str]]]:

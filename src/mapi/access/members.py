@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from psycopg.rows import dict_row
 
 from mapi.access.audit import record
+from mapi.access.notices import tell_of_rights
 from mapi.access.projects import find_project
-from mapi.access.rights_notice import tell_of_rights
 from mapi.access.tokens import end_tokens_of
 from mapi.database.queries import query
 from mapi.errors import NotFoundError

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 from psycopg.rows import dict_row
 
 from mapi.access.audit import record
+from mapi.access.notices import tell_of_rights
 from mapi.access.projects import find_project
 from mapi.access.rights import ALL_PROJECTS, Principal
-from mapi.access.rights_notice import tell_of_rights
 from mapi.database.queries import query
 from mapi.errors import AuthenticationError, Fault, ForbiddenError, InvalidError, NotFoundError
 from mapi.wire.administration import TokenFacts, TokenMade, TokenPage

@@ -28,17 +28,19 @@ from mapi.api.authentication import principal_of
 from mapi.api.description import MEDIA_TYPES
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
-from mapi.database.door import Database, Reach
+from mapi.database.door import Connection, Database, Reach
 from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, UnavailableError
-from mapi.tracking.changes import Changes
-from mapi.tracking.following import Following
-from mapi.tracking.live import Position
+from mapi.tracking.changes import Changes, RunChange
+from mapi.tracking.following import Following, told_of_deletion
+from mapi.tracking.live import END, Position, read_deletion, read_deletions
 from mapi.tracking.runs import resolve_project
 from mapi.wire.enums import Scope
 from mapi.wire.events import ProjectFrame
 
-__all__ = ["follow_project", "follow_run", "note_changes"]
+__all__ = ["IS_QUIET", "follow_project", "follow_run", "note_changes"]
 
+#: The option of a route whose success by itself changes nothing that anybody follows.
+IS_QUIET = "is_quiet"
 #: Proxies close what is silent, most of them after a minute.
 _COMMENT_SECONDS = 15.0
 #: So long a reader who has lost the right still reads.
@@ -49,6 +51,8 @@ _SEND_SECONDS = 20.0
 _PROJECT_SECONDS = 0.25
 #: Of a frame; with more the whole table is to be read.
 _RUNS_MAX = 500
+#: How far the clocks of two machines may be apart.
+_CLOCKS_SECONDS = 60.0
 _COMMENT = b": so that nobody takes this for a dead connection\n\n"
 _MEDIA_TYPE = "text/event-stream"
 _HEADERS = {
@@ -73,10 +77,19 @@ async def follow_run(  # noqa: PLR0917 - the framework gives them by name
     following: NamedDependency[Following],
     run: FromPath[str],
 ) -> ASGIApp:
-    """Send `status`, `tracking`, `log` and `warning` frames while the run goes on."""
+    """Send `status`, `tracking`, `log` and `warning` frames while the run goes on.
+
+    Whoever comes back to a run that was deleted meanwhile is told with a frame `deleted`, once.
+    """
     start = _start(request)
     async with database.transaction(request.user.reach) as connection:
-        run_id, project_id = await find_run(connection, request.user, run, scope=Scope.READ)
+        try:
+            run_id, project_id = await find_run(connection, request.user, run, scope=Scope.READ)
+        except NotFoundError:
+            gone = await _deletion(connection, request.user, run, start=start)
+            if gone is None:
+                raise
+            return _EventStream(_once(gone))
     following.require_place()
     reach = Reach(request.user.tenant_id, (project_id,))
 
@@ -104,17 +117,19 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
     following: NamedDependency[Following],
     project: FromQuery[str | None] = None,
 ) -> ASGIApp:
-    """Send the ids of runs whose row in a table may have changed.
+    """Send the ids of runs whose row in a table may have changed, and of those that are gone.
 
-    A project has no sequence of changes: whoever comes back is told to read its table anew.
+    A project has no sequence of changes: whoever comes back is told to read its table anew, and
+    which runs were deleted for good meanwhile.
     """
     async with database.transaction(request.user.reach) as connection:
         project_id = await resolve_project(
             connection, request.user, project, pointer="/query/project"
         )
-    request.user.require(Scope.READ, project_id)
+        request.user.require(Scope.READ, project_id)
+        returned = request.headers.get("last-event-id")
+        deleted = await _deleted_since(connection, project_id, returned)
     following.require_place()
-    is_return = "last-event-id" in request.headers
     tenant_id = request.user.tenant_id
 
     async def is_allowed() -> bool:
@@ -123,13 +138,32 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
     async def frames() -> AsyncIterator[bytes]:
         with following.place():
             source = _project_frames(
-                following.changes, (tenant_id, project_id), is_return=is_return
+                following.changes,
+                (tenant_id, project_id),
+                deleted=deleted,
+                is_return=returned is not None,
             )
             with _watched_rights(following.changes, tenant_id) as changed:
                 async for text in _kept_alive(source, is_allowed, changed):
                     yield text
 
     return _EventStream(frames())
+
+
+async def _deletion(
+    connection: Connection, principal: Principal, run: str, *, start: Position | None
+) -> bytes | None:
+    """Return what is told to whoever has followed a run that is gone."""
+    if start is None or start == END:
+        return None
+    found = await read_deletion(connection, uuid_from_text(RUN, run))
+    if found is None or not principal.may(Scope.READ, found[0]):
+        return None
+    return told_of_deletion(found[1]).text
+
+
+async def _once(text: bytes) -> AsyncIterator[bytes]:
+    yield text
 
 
 def _start(request: Request[Principal, Any, Any]) -> Position | None:
@@ -158,38 +192,61 @@ async def _is_allowed(
     return True
 
 
+async def _deleted_since(
+    connection: Connection, project_id: int, returned: str | None
+) -> set[UUID]:
+    """Return which runs were deleted since the frame with this id, as far as is remembered.
+
+    An id is the time of its frame by the clock of one replica; nobody is harmed by hearing twice.
+    """
+    if returned is None or not returned.isascii() or not returned.isdecimal():
+        return set()
+    since_seconds = min(int(returned[:19]) / 1e6, time.time()) - _CLOCKS_SECONDS
+    return set(
+        await read_deletions(
+            connection, project_id, since_seconds=max(0.0, since_seconds), limit=_RUNS_MAX
+        )
+    )
+
+
 async def _project_frames(
-    changes: Changes, place: tuple[int, int], *, is_return: bool
+    changes: Changes, place: tuple[int, int], *, deleted: set[UUID], is_return: bool
 ) -> AsyncIterator[bytes]:
     waiting: set[UUID] = set()
+    gone = set(deleted)
     is_partial = is_return
     woken = asyncio.Event()
 
-    def wake(run_id: UUID | None) -> None:
+    def wake(change: RunChange) -> None:
         nonlocal is_partial
-        if run_id is None or len(waiting) >= _RUNS_MAX:
+        if change.run_id is None or len(waiting) + len(gone) >= _RUNS_MAX:
             is_partial = True
+        elif change.is_deleted:
+            gone.add(change.run_id)
+            waiting.discard(change.run_id)
         else:
-            waiting.add(run_id)
+            waiting.add(change.run_id)
         woken.set()
 
     with changes.following_project(*place, wake):
-        yield _project_frame(set(), is_partial=is_return)
-        is_partial = False
+        woken.set()
         while not changes.is_closed():
             await woken.wait()
             woken.clear()
             if changes.is_closed():
                 return
-            yield _project_frame(waiting, is_partial=is_partial)
+            yield _project_frame(waiting, gone, is_partial=is_partial)
             waiting.clear()
+            gone.clear()
             is_partial = False
             await asyncio.sleep(_PROJECT_SECONDS)
 
 
-def _project_frame(runs: set[UUID], *, is_partial: bool) -> bytes:
+def _project_frame(runs: set[UUID], gone: set[UUID], *, is_partial: bool) -> bytes:
     frame = ProjectFrame(
-        runs=sorted(text_from_uuid(RUN, one) for one in runs), is_partial=is_partial
+        runs=sorted(text_from_uuid(RUN, one) for one in runs),
+        deleted=sorted(text_from_uuid(RUN, one) for one in gone),
+        is_partial=is_partial,
     )
     return b"id: %d\nevent: runs\ndata: %s\n\n" % (time.time_ns() // 1_000, _encoder.encode(frame))
 
@@ -292,6 +349,8 @@ def note_changes(changes: Changes) -> Callable[[Message, ASGIScope], Awaitable[N
         # What fits of a batch over a budget is kept.
         is_written = message["status"] < 300 or message["status"] == 429
         if scope["method"] in _READ_METHODS or not is_written:
+            return
+        if scope["route_handler"].opt.get(IS_QUIET):
             return
         run = scope.get("path_params", {}).get("run") or _made(message)
         user = scope.get("user")

@@ -19,6 +19,7 @@ from mapi.access.rights import Principal
 from mapi.api.authentication import PUBLIC
 from mapi.api.bodies import read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, MEDIA_TYPES
+from mapi.api.events import IS_QUIET
 from mapi.api.links import next_link
 from mapi.api.preconditions import is_known
 from mapi.api.queries import QUERY_PREFIXES
@@ -235,7 +236,7 @@ class _Keeping:
 
 @post(
     "/v1/runs/{run:str}/media/uploads",
-    opt={RIGHT: Scope.WRITE, BODY: UploadRequest},
+    opt={IS_QUIET: True, RIGHT: Scope.WRITE, BODY: UploadRequest},
     status_code=201,
     summary="Sign an upload",
 )

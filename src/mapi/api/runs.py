@@ -1,6 +1,7 @@
 """``/v1/runs``: make, read, change; to the trash and back; signs of life."""
 
 from typing import Any
+from uuid import UUID
 
 from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
@@ -9,12 +10,14 @@ from litestar.params import FromPath
 from mapi.access.rights import Principal
 from mapi.api.bodies import MERGE_PATCH, read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
+from mapi.api.events import IS_QUIET
 from mapi.api.idempotency import MAKES
 from mapi.api.preconditions import expected_versions, is_known
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.database.door import Connection, Database
 from mapi.objects.store import ObjectStore
+from mapi.tracking.following import Following
 from mapi.tracking.heartbeat import beat
 from mapi.tracking.life import patch_run, restore_run, trash_run
 from mapi.tracking.making import make_run
@@ -161,19 +164,23 @@ async def purge(  # noqa: PLR0917 - the framework gives them by name
 
 @post(
     "/v1/runs/{run:str}/heartbeat",
-    opt={RIGHT: Scope.WRITE},
+    opt={RIGHT: Scope.WRITE, IS_QUIET: True},
     status_code=200,
     summary="Say that a run lives",
 )
-async def heartbeat(
+async def heartbeat(  # noqa: PLR0917 - the framework gives them by name
     request: Request[Principal, Any, Any],
     database: NamedDependency[Database],
+    following: NamedDependency[Following],
     run: FromPath[str],
 ) -> Heartbeat:
     """Take a sign of life; a lost run runs again. Send one every 15 seconds."""
 
-    async def work(connection: Connection) -> RunStatus:
+    async def work(connection: Connection) -> tuple[UUID, RunStatus, bool]:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
-        return await beat(connection, run_id)
+        return run_id, *await beat(connection, run_id)
 
-    return Heartbeat(status=await database.run(request.user.reach, work))
+    run_id, status, was_lost = await database.run(request.user.reach, work)
+    if was_lost:
+        following.changes.touch(request.user.tenant_id, run_id)
+    return Heartbeat(status=status)

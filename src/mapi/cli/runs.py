@@ -310,16 +310,20 @@ def tail(api: Client, *, run: str, level: str, count: int, no_follow: bool) -> N
     if no_follow:
         return
     after = lines[-1].id if lines else 0
+    status = ""
     for frame in api.runs.events(run):
         for text in _frame_texts(frame, level, after):
-            say(text)
+            # What else changed at the head of the run, such as its note, is not printed.
+            if not text.startswith("(") or text != status:
+                say(text)
+            status = text if text.startswith("(") else status
 
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 def _frame_texts(frame: Frame, level: str, after: int) -> Iterable[str]:
-    from mapi.wire.events import LogFrame, StatusFrame, TrackingFrame
+    from mapi.wire.events import DeletedFrame, LogFrame, StatusFrame, TrackingFrame
 
     if isinstance(frame, LogFrame):
         for line in frame.lines:
@@ -328,7 +332,10 @@ def _frame_texts(frame: Frame, level: str, after: int) -> Iterable[str]:
     elif isinstance(frame, TrackingFrame):
         yield from (_series_text(one) for one in frame.series)
     elif isinstance(frame, StatusFrame):
-        yield f"({frame.status}{f': {frame.reason}' if frame.reason else ''})"
+        where = ", in the trash" if frame.trashed else ""
+        yield f"({frame.status}{f': {frame.reason}' if frame.reason else ''}{where})"
+    elif isinstance(frame, DeletedFrame):
+        yield "(deleted for good)"
     else:
         yield f"({frame.code}: {frame.message})"
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from mapi.sdk.errors import AnswerUnreadableError
-from mapi.wire.events import LogFrame, ProjectFrame, StatusFrame, TrackingFrame, WarningFrame
+from mapi.wire.events import (
+    DeletedFrame,
+    LogFrame,
+    ProjectFrame,
+    StatusFrame,
+    TrackingFrame,
+    WarningFrame,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Frame", "FrameReader", "SentFrame"]
 
 #: What the stream of a run tells of.
-Frame: TypeAlias = StatusFrame | TrackingFrame | LogFrame | WarningFrame
+Frame: TypeAlias = StatusFrame | TrackingFrame | LogFrame | WarningFrame | DeletedFrame
 #: One frame: a thousand log lines of 16 KiB.
 _FRAME_BYTES_MAX: Final = 64 << 20
 

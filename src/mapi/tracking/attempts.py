@@ -125,7 +125,8 @@ async def register_attempt(
         assert from_step is not None
         await _rebuild_superseded(writing, number, from_step)
     if is_new or is_changed:
-        await close_writing(writing, Added())
+        # What was gone back over is read otherwise now.
+        await close_writing(writing, Added(), is_removal=is_changed)
     return found
 
 

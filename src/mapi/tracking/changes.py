@@ -13,13 +13,14 @@ import contextlib
 import json
 import logging
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
 import psycopg
 from psycopg import sql
 
-from mapi.access.rights_notice import CHANGES_CHANNEL
+from mapi.access.notices import CHANGES_CHANNEL
 from mapi.database.door import Reach
 from mapi.database.queries import query
 from mapi.errors import MapiError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from mapi.database.door import Database
 
-__all__ = ["Changes"]
+__all__ = ["Changes", "RunChange", "WakeProject"]
 
 _logger: Final = logging.getLogger("mapi.live")
 #: Followers see a change this much later at most, and a run that logs a thousand times a second
@@ -41,6 +42,19 @@ _RECONNECT_SECONDS: Final = 1.0
 #: What is followed: one run, or all of a project.
 _RunPlace = tuple[int, UUID]
 _ProjectPlace = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RunChange:
+    """What is heard of a project."""
+
+    run_id: UUID | None = None
+    """The run that may have changed; ``None`` is any."""
+    is_deleted: bool = False
+    """It is gone for good."""
+
+
+WakeProject: TypeAlias = "Callable[[RunChange], None]"
 
 
 class Changes:
@@ -57,7 +71,7 @@ class Changes:
         self._touched: dict[int, set[UUID]] = defaultdict(set)
         self._wake_sender = asyncio.Event()
         self._runs: dict[_RunPlace, set[Callable[[], None]]] = defaultdict(set)
-        self._projects: dict[_ProjectPlace, set[Callable[[UUID | None], None]]] = defaultdict(set)
+        self._projects: dict[_ProjectPlace, set[WakeProject]] = defaultdict(set)
         self._rights: dict[int, set[Callable[[], None]]] = defaultdict(set)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closed = False
@@ -115,10 +129,8 @@ class Changes:
                 del self._runs[place]
 
     @contextlib.contextmanager
-    def following_project(
-        self, tenant_id: int, project_id: int, wake: Callable[[UUID | None], None]
-    ) -> Any:
-        """Call ``wake`` with each run of the project that may have changed; ``None``: any."""
+    def following_project(self, tenant_id: int, project_id: int, wake: WakeProject) -> Any:
+        """Call ``wake`` with each run of the project that may have changed, or is gone for good."""
         place = (tenant_id, project_id)
         end = _end_of(wake)
         self._projects[place].add(wake)
@@ -182,11 +194,21 @@ class Changes:
             for wake in list(self._rights.get(tenant_id, ())):
                 wake()
             return
-        run_id = UUID(told["run"])
-        for wake in list(self._runs.get((tenant_id, run_id), ())):
+        run_id = None
+        if "run" in told:
+            run_id = UUID(told["run"])
+            runs = list(self._runs.get((tenant_id, run_id), ()))
+        else:  # of which run is not said, so each looks
+            runs = [
+                wake
+                for (tenant, _), wakes in self._runs.items()
+                if tenant == tenant_id
+                for wake in wakes
+            ]
+        for wake in runs:
             wake()
         for wake_project in list(self._projects.get((tenant_id, told["project"]), ())):
-            wake_project(run_id)
+            wake_project(RunChange(run_id, is_deleted="is_deleted" in told))
 
     def _wake_all(self) -> None:
         for followers in list(self._runs.values()):
@@ -194,11 +216,11 @@ class Changes:
                 wake()
         for project_followers in list(self._projects.values()):
             for wake_project in list(project_followers):
-                wake_project(None)
+                wake_project(RunChange())
         for readers in list(self._rights.values()):
             for wake in list(readers):
                 wake()
 
 
-def _end_of(wake: Callable[[UUID | None], None]) -> Callable[[], None]:
-    return lambda: wake(None)
+def _end_of(wake: WakeProject) -> Callable[[], None]:
+    return lambda: wake(RunChange())

@@ -95,7 +95,7 @@ async def delete_points(
             "reason": reason,
         },
     )
-    await close_writing(writing, Added(points=-points, series=-int(is_gone)))
+    await close_writing(writing, Added(points=-points, series=-int(is_gone)), is_removal=True)
     return points
 
 
@@ -115,7 +115,7 @@ async def delete_param(
     if row is None:
         raise NotFoundError(f"The run has no param {key[:80]!r}.")
     await _audit(writing, "delete param", {"key": key, "text": row[0][:250], "reason": reason})
-    await close_writing(writing, Added())
+    await close_writing(writing, Added(), is_removal=True)
 
 
 async def delete_media(
@@ -142,7 +142,7 @@ async def delete_media(
         "delete media",
         {"key": key, "labels": labels, "step": step, "sha256": sha256, "reason": reason},
     )
-    await close_writing(writing, Added(media_items=-1, media_bytes=-size_bytes))
+    await close_writing(writing, Added(media_items=-1, media_bytes=-size_bytes), is_removal=True)
     return object_key, size_bytes
 
 
@@ -193,7 +193,8 @@ async def correct_points(
             "reason": "logged again",
         },
     )
-    await close_writing(opened.writing, Added())
+    # Whoever has drawn these points has the wrong ones.
+    await close_writing(opened.writing, Added(), is_removal=True)
     return Counts(
         accepted=counts.accepted + replaced,
         duplicates=counts.duplicates - replaced,

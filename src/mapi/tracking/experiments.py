@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 
 from mapi.access.audit import record
 from mapi.access.identifiers import EXPERIMENT, new_uuid, text_from_uuid, uuid_from_text
+from mapi.access.notices import tell_of_project
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NameTakenError, NotFoundError, StateError
 from mapi.wire.experiments import ExperimentFacts
@@ -211,6 +212,7 @@ async def patch_experiment(
         await connection.execute(query("experiments.change"), {"id": experiment_id, **wanted})
     except UniqueViolation:
         raise _taken(wanted["name"]) from None
+    await tell_of_project(connection, row["project_id"])
 
 
 async def archive_experiment(
@@ -227,6 +229,7 @@ async def archive_experiment(
         await connection.execute(
             query("experiments.archive"), {"id": experiment_id, "is_archived": is_archived}
         )
+        await tell_of_project(connection, row["project_id"])
 
 
 async def delete_experiment(
@@ -249,6 +252,7 @@ async def delete_experiment(
         name=row["name"],
         runs=released.rowcount,
     )
+    await tell_of_project(connection, row["project_id"])
 
 
 async def _lock(

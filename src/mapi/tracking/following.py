@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import psycopg
 
-from mapi.errors import MapiError, UnavailableError
-from mapi.tracking.live import Delta, Frame, Position, read_delta, read_head
-from mapi.wire.events import LogFrame, StatusFrame, TrackingFrame
+from mapi.errors import MapiError, NotFoundError, UnavailableError
+from mapi.tracking.live import (
+    END,
+    Delta,
+    Frame,
+    Position,
+    read_deletion,
+    read_delta,
+    read_head,
+)
+from mapi.wire.events import DeletedFrame, LogFrame, StatusFrame, TrackingFrame
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from mapi.database.door import Database, Reach
     from mapi.tracking.changes import Changes
 
-__all__ = ["Following", "Told", "told_of"]
+__all__ = ["Following", "Told", "told_of", "told_of_deletion"]
 
 _logger: Final = logging.getLogger("mapi.live")
 #: Deltas that wait for a reader: with five a second, almost a minute. Whoever is slower is cut and
@@ -68,6 +76,11 @@ def told_of(delta: Delta) -> Told:
     return Told(delta, _text_of(delta.frames, delta.stop))
 
 
+def told_of_deletion(frame: DeletedFrame) -> Told:
+    """Return what ends the stream of a run that is gone."""
+    return told_of(Delta(END, END, [frame], is_complete=True))
+
+
 def _text_of(frames: list[Frame], stop: Position) -> bytes:
     """Return frames as server-sent events; the last one carries the position.
 
@@ -97,10 +110,13 @@ class _Hub:
             except asyncio.QueueFull:
                 self.cut(reader)
 
-    def cut(self, reader: asyncio.Queue[Told | None]) -> None:
+    def cut(self, reader: asyncio.Queue[Told | None], last: Told | None = None) -> None:
+        """End a reader: what it has not read is dropped, and replaced by what is last."""
         self.readers.discard(reader)
         while not reader.empty():
             reader.get_nowait()
+        if last is not None:
+            reader.put_nowait(last)
         reader.put_nowait(None)
 
 
@@ -152,9 +168,15 @@ class Following:
         try:
             await hub.is_ready.wait()
             position = Position()
-            async for told in self._catch_up(reach, run_id, start):
-                position = told.delta.stop
-                yield told.text
+            try:
+                async for told in self._catch_up(reach, run_id, start):
+                    position = told.delta.stop
+                    yield told.text
+            except NotFoundError:
+                gone = await self._gone(reach, run_id)
+                if gone is not None:
+                    yield gone.text
+                return
             while (next_told := await queue.get()) is not None:
                 stop = next_told.delta.stop
                 if stop.change_seq <= position.change_seq and stop.line_id <= position.line_id:
@@ -166,6 +188,11 @@ class Following:
             if not hub.readers and hub.task is not None:
                 hub.task.cancel()
                 self._hubs.pop((reach.tenant_id, run_id), None)
+
+    async def _gone(self, reach: Reach, run_id: UUID) -> Told | None:
+        async with self._database.transaction(reach) as connection:
+            found = await read_deletion(connection, run_id)
+        return None if found is None else told_of_deletion(found[1])
 
     async def _catch_up(
         self, reach: Reach, run_id: UUID, start: Position | None
@@ -221,6 +248,8 @@ class Following:
                         _logger.warning("followers of a run wait: %s", error)
                         await asyncio.sleep(_RETRY_SECONDS)
                         wake.set()
+        except NotFoundError:
+            await self._tell_gone(hub, reach)
         except (MapiError, psycopg.Error) as error:
             _logger.warning("the followers of a run are cut: %s", error)
         finally:
@@ -228,6 +257,15 @@ class Following:
             hub.is_ready.set()
             for reader in list(hub.readers):
                 hub.cut(reader)
+
+    async def _tell_gone(self, hub: _Hub, reach: Reach) -> None:
+        try:
+            gone = await self._gone(reach, hub.run_id)
+        except (MapiError, psycopg.Error) as error:
+            _logger.warning("the followers of a run that is gone are cut: %s", error)
+            return
+        for reader in list(hub.readers):
+            hub.cut(reader, gone)
 
     async def _tell_new(
         self, hub: _Hub, reach: Reach, *, position: Position, status: StatusFrame

@@ -24,11 +24,11 @@ __all__ = ["beat", "find_lost", "list_tenants"]
 _TURN: Final = "heartbeats"
 
 
-async def beat(connection: Connection, run_id: UUID) -> RunStatus:
+async def beat(connection: Connection, run_id: UUID) -> tuple[RunStatus, bool]:
     """Note that a run lives; a lost one runs again.
 
     Returns:
-        Its status, by which a client learns that somebody cancelled it.
+        Its status, by which a client learns that somebody cancelled it, and whether it was lost.
 
     Raises:
         NotFoundError: there is no such run.
@@ -37,7 +37,7 @@ async def beat(connection: Connection, run_id: UUID) -> RunStatus:
     row = await cursor.fetchone()
     if row is None:
         raise NotFoundError("There is no such run.")
-    return RunStatus(row[0])
+    return RunStatus(row[0]), row[1]
 
 
 async def find_lost(database: Database, *, timeout_seconds: float) -> list[tuple[int, int, UUID]]:

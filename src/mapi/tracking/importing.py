@@ -194,6 +194,8 @@ class _Import:
             },
         )
         is_new = await cursor.fetchone() is not None
+        if is_new:
+            await connection.execute(query("importing.forget_deletion"), {"id": run_id})
         cursor = await connection.execute(query("importing.find_run"), {"id": run_id})
         row = await cursor.fetchone()
         if row is None:

@@ -11,15 +11,22 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from msgspec.structs import replace
 from psycopg.rows import dict_row
 
-from mapi.access.identifiers import MEDIA, RUN, text_from_uuid
+from mapi.access.identifiers import EXPERIMENT, MEDIA, RUN, text_from_uuid
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.series import summary_from_row
 from mapi.wire.enums import LogLevel, MediaFormat, RunStatus, Source, WarningCode
-from mapi.wire.events import LogFrame, StatusFrame, TrackingFrame, WarningFrame
+from mapi.wire.events import (
+    DeletedFrame,
+    LogFrame,
+    StatusFrame,
+    TrackingFrame,
+    WarningFrame,
+)
 from mapi.wire.media import MediaFacts
 from mapi.wire.notes import LogLineFacts, ParamFacts
 
@@ -29,9 +36,19 @@ if TYPE_CHECKING:
 
     from mapi.database.door import Connection
 
-__all__ = ["Delta", "Frame", "Position", "media_from_row", "read_delta", "read_head"]
+__all__ = [
+    "END",
+    "Delta",
+    "Frame",
+    "Position",
+    "media_from_row",
+    "read_deletion",
+    "read_deletions",
+    "read_delta",
+    "read_head",
+]
 
-Frame = StatusFrame | TrackingFrame | LogFrame | WarningFrame
+Frame = StatusFrame | TrackingFrame | LogFrame | WarningFrame | DeletedFrame
 
 #: Heads of one frame; a reader who is behind more of them reads the run anew instead.
 _HEADS_MAX: Final = 500
@@ -61,6 +78,10 @@ class Position(NamedTuple):
         return position if max(position) <= _INT64_MAX else None
 
 
+#: Behind everything: whoever was told that a run is gone is not told again.
+END: Final = Position(_INT64_MAX, _INT64_MAX)
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """Where a run stands."""
@@ -68,6 +89,8 @@ class Head:
     project_id: int
     position: Position
     status: StatusFrame
+    removed_seq: int
+    """The change that took something away last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +110,54 @@ async def read_head(connection: Connection, run_id: UUID) -> Head:
     Raises:
         NotFoundError: there is no such run.
     """
-    cursor = await connection.execute(query("live.head"), {"run": run_id})
-    row = await cursor.fetchone()
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query("live.head"), {"run": run_id})
+        row = await cursor.fetchone()
     if row is None:
         raise NotFoundError("There is no such run.")
-    project_id, status, reason, change_seq, time, line_id = row
+    experiment_id = row["experiment_id"]
     frame = StatusFrame(
-        run=text_from_uuid(RUN, run_id), status=RunStatus(status), reason=reason, time=time
+        run=text_from_uuid(RUN, run_id),
+        status=RunStatus(row["status"]),
+        reason=row["reason"],
+        time=row["time"],
+        name=row["name"],
+        experiment=None if experiment_id is None else text_from_uuid(EXPERIMENT, experiment_id),
+        trashed=row["trashed"],
+        etag=f'"{row["version"]}"',
     )
-    return Head(project_id, Position(change_seq, line_id or 0), frame)
+    position = Position(row["change_seq"], row["line_id"] or 0)
+    return Head(row["project_id"], position, frame, row["removed_seq"])
+
+
+async def read_deletion(connection: Connection, run_id: UUID) -> tuple[int, DeletedFrame] | None:
+    """Return the project that a deleted run was in, and what is told of it.
+
+    ``None``: there was none, or it is forgotten by now.
+    """
+    cursor = await connection.execute(query("live.deletion"), {"run": run_id})
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    return row[0], DeletedFrame(run=text_from_uuid(RUN, run_id), time=row[1])
+
+
+async def read_deletions(
+    connection: Connection, project_id: int, *, since_seconds: float, limit: int
+) -> list[UUID]:
+    """Return the runs of a project that were deleted for good since a time, oldest first.
+
+    Args:
+        connection: a transaction whose reach has the project.
+        project_id: the project.
+        since_seconds: since 1970 UTC.
+        limit: how many at most.
+    """
+    cursor = await connection.execute(
+        query("live.deletions"),
+        {"project": project_id, "since": since_seconds, "limit": limit},
+    )
+    return [run_id for (run_id,) in await cursor.fetchall()]
 
 
 async def read_delta(
@@ -118,10 +180,8 @@ async def read_delta(
     # First: what is written meanwhile has a higher stamp, and is told again with the next delta.
     head = await read_head(connection, run_id)
     frames: list[Frame] = []
-    has_status = known is None or (known.status, known.reason) != (
-        head.status.status,
-        head.status.reason,
-    )
+    # All but the time, which heartbeats move on.
+    has_status = known is None or replace(known, time=head.status.time) != head.status
     if has_status:
         frames.append(head.status)
     lines: list[LogLineFacts] = []
@@ -130,8 +190,9 @@ async def read_delta(
     if head.position.change_seq > start.change_seq:
         tracking = await _tracking(connection, run_id, start=start, stop=head.position)
         warnings = await _warnings(connection, run_id, start)
-        if not _has_heads(tracking) and not lines and not warnings and not has_status:
-            # Something changed that has no stamp: a name, or a tag that is gone.
+        is_known = _has_heads(tracking) or bool(lines or warnings or has_status)
+        if head.removed_seq > start.change_seq or not is_known:
+            # Something is gone, or changed that has no stamp: an attempt, spans, a document.
             tracking.is_partial = True
         if _has_heads(tracking) or tracking.is_partial:
             frames.append(tracking)

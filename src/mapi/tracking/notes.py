@@ -162,7 +162,7 @@ async def delete_tag(
     cursor = await connection.execute(query("notes.delete_tag"), {"run": run_id, "key": key})
     if not cursor.rowcount:
         raise NotFoundError(f"The run has no tag {key!r}.")
-    await close_writing(writing, Added())
+    await close_writing(writing, Added(), is_removal=True)
 
 
 async def list_tags(connection: Connection, run_id: UUID) -> dict[str, str]:

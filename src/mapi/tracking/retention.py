@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mapi.access.audit import OPERATOR, record
 from mapi.access.identifiers import RUN, text_from_uuid
+from mapi.access.notices import tell_of_deletion
 from mapi.database.queries import query
 from mapi.errors import NotFoundError, StateError
 from mapi.series.budgets import POINT_BYTES
@@ -30,6 +31,8 @@ __all__ = ["Freed", "Retention", "apply", "delete_project", "foresee", "purge_ru
 
 #: Runs, or media items, of one look: a look is short, and there is another one behind it.
 _LOOK_MAX: Final = 200
+#: A reader who comes back later than this is told that there is no such run.
+_REMEMBERED_DAYS: Final = 7
 #: Of one pass of the job, so that another tenant has its turn.
 _LOOKS_MAX: Final = 500
 
@@ -106,7 +109,9 @@ async def purge_run(
         row = await cursor.fetchone()
         if row is None:
             raise NotFoundError("There is no such run.")
-        _, is_trashed, _, log_lines, log_bytes, spans, span_bytes, media, media_bytes = row
+        project_id, is_trashed, _, log_lines, log_bytes, spans, span_bytes, media, media_bytes = (
+            row
+        )
         if from_trash and not is_trashed:
             raise StateError("The run is not in the trash: DELETE puts it there first.")
         cursor = await connection.execute(query("retention.objects"), {"run": run_id})
@@ -115,6 +120,10 @@ async def purge_run(
             query("retention.delete_points"), {"run": run_id, "first": SCALAR_STEP}
         )
         await connection.execute(query("retention.delete_run"), {"run": run_id})
+        await connection.execute(
+            query("retention.remember_deletion"), {"run": run_id, "project": project_id}
+        )
+        await tell_of_deletion(connection, project_id, run_id)
         freed = Freed(
             purged_runs=1,
             points=points.rowcount,
@@ -242,6 +251,8 @@ async def apply(
                 break
     if retention.media_days is not None:
         total += await _delete_old_media(database, store, reach, days=retention.media_days)
+    async with database.transaction(reach) as connection:
+        await connection.execute(query("retention.forget_deletions"), {"days": _REMEMBERED_DAYS})
     return total
 
 

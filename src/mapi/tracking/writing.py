@@ -192,7 +192,7 @@ async def open_writing(
 
 
 async def close_writing(
-    writing: Writing, added: Added, *, drops: Drops | None = None
+    writing: Writing, added: Added, *, drops: Drops | None = None, is_removal: bool = False
 ) -> str | None:
     """Count a change of the run, and warn of what was dropped.
 
@@ -200,6 +200,7 @@ async def close_writing(
         writing: the open write.
         added: what is more in the log, or less.
         drops: what this write dropped.
+        is_removal: something is gone, so that no stamp is left of it.
 
     Returns:
         The warning that stands now, if this write dropped something.
@@ -210,6 +211,7 @@ async def close_writing(
         {
             "run": writing.run_id,
             "change_seq": writing.change_seq,
+            "is_removal": is_removal,
             "points": added.points,
             "series": added.series,
             "log_lines": added.log_lines,

@@ -165,6 +165,7 @@ class FrameType(StrEnum):
     TRACKING = "tracking"
     LOG = "log"
     WARNING = "warning"
+    DELETED = "deleted"  # the last one
 
 
 class EventKind(StrEnum):

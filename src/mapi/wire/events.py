@@ -11,15 +11,35 @@ from mapi.wire.media import MediaFacts
 from mapi.wire.metrics import SeriesSummary
 from mapi.wire.notes import LogLineFacts, ParamFacts
 
-__all__ = ["LogFrame", "ProjectFrame", "StatusFrame", "TrackingFrame", "WarningFrame"]
+__all__ = [
+    "DeletedFrame",
+    "LogFrame",
+    "ProjectFrame",
+    "StatusFrame",
+    "TrackingFrame",
+    "WarningFrame",
+]
 
 
 class StatusFrame(Answer, kw_only=True, tag="status", tag_field="type"):
-    """The run's status changed."""
+    """The run's status changed, or what else stands at its head: name, experiment, trash."""
 
     run: Annotated[str, Meta(description="The run.")]
     status: Annotated[RunStatus, Meta(description="Where it stands now.")]
     reason: Annotated[str | None, Meta(description="Why it ended.")] = None
+    time: Annotated[datetime, Meta(description="When.")]
+    name: Annotated[str, Meta(description="What people call it.")] = ""
+    experiment: Annotated[str | None, Meta(description="The experiment's id.")] = None
+    trashed: Annotated[datetime | None, Meta(description="Since when it is in the trash.")] = None
+    etag: Annotated[
+        str, Meta(description="Of the run's version: what PATCH can change, the note too.")
+    ] = ""
+
+
+class DeletedFrame(Answer, kw_only=True, tag="deleted", tag_field="type"):
+    """The run was deleted for good: the last frame of its stream."""
+
+    run: Annotated[str, Meta(description="The run.")]
     time: Annotated[datetime, Meta(description="When.")]
 
 
@@ -65,4 +85,7 @@ class ProjectFrame(Answer, kw_only=True, tag="runs", tag_field="type"):
     """`GET /v1/events?project=`: runs whose row in a table may have changed."""
 
     runs: Annotated[list[str], Meta(description="Ids.")]
+    deleted: Annotated[list[str], Meta(description="Ids of those that are gone for good.")] = (
+        field(default_factory=list)
+    )
     is_partial: Annotated[bool, Meta(description="More changed than fits: read it anew.")] = False

@@ -13,9 +13,12 @@ import psycopg
 import pytest
 from tests.mapi.callers import Caller, make_token
 from tests.mapi.serving import Frame, frames, serving_replica
-from tests.mapi.tenants_access import make_person
+from tests.mapi.storing import temporary_objects
+from tests.mapi.tenants_access import make_person, value_of
 
 from mapi.api import events
+from mapi.database.door import Database
+from mapi.tracking.retention import Retention, apply
 from mapi.wire.enums import Role
 
 if TYPE_CHECKING:
@@ -142,7 +145,7 @@ async def test_a_project_tells_of_its_runs_and_of_no_others(
             await other.make_run()
             run = await one.caller.make_run()
             told = await wait_for(found, "runs")
-            assert told.body == {"type": "runs", "runs": [run], "is_partial": False}
+            assert told.body == {"type": "runs", "runs": [run], "deleted": [], "is_partial": False}
         async with stream(one, "/v1/events", **{"Last-Event-ID": "1"}) as found:
             assert (await wait_for(found, "runs")).body["is_partial"]
         await one.caller.get("/v1/events", params={"project": "none"}, status=422)
@@ -190,6 +193,158 @@ async def test_a_lost_right_ends_the_streams_of_every_replica_at_once(
             await one.caller.send("DELETE", where, status=204, params=query)
             async with asyncio.timeout(10):
                 assert [frame async for frame in found] == []
+
+
+async def test_whoever_follows_a_run_sees_its_head_change(database_url: str, token: str) -> None:
+    async with replica(database_url, token) as one, replica(database_url, token) as two:
+        experiment = (await one.caller.post("/v1/experiments", {"name": "a"}, status=201))["id"]
+        run = await one.caller.make_run(name="before")
+        where = f"/v1/runs/{run}"
+        async with stream(two, f"{where}/events") as found:
+            first = (await wait_for(found, "status")).body
+            assert (first["name"], first["experiment"], first["trashed"]) == ("before", None, None)
+            await one.caller.send("PATCH", where, json={"name": "after"})
+            assert (await wait_for(found, "status")).body["name"] == "after"
+            await one.caller.send("PATCH", where, json={"experiment": "a"})
+            assert (await wait_for(found, "status")).body["experiment"] == experiment
+            await one.caller.send("PATCH", where, json={"note": "new"})
+            told = (await wait_for(found, "status")).body
+            assert told["etag"] == (await one.caller.get(where))["etag"]
+            await one.caller.send("DELETE", where, status=204)
+            assert (await wait_for(found, "status")).body["trashed"] is not None
+            await one.caller.post(f"{where}/restore", {})
+            assert (await wait_for(found, "status")).body["trashed"] is None
+            await one.caller.send("DELETE", f"/v1/experiments/{experiment}", status=204)
+            assert (await wait_for(found, "status")).body["experiment"] is None
+
+
+@pytest.mark.parametrize("deletes", ["an admin", "the housekeeping"])
+async def test_whoever_follows_hears_of_a_run_that_is_gone_for_good(
+    database_url: str, token: str, tenant: Tenant, deletes: str
+) -> None:
+    async with replica(database_url, token) as one, replica(database_url, token) as two:
+        run = await one.caller.make_run()
+        await one.caller.send("DELETE", f"/v1/runs/{run}", status=204)
+        async with (
+            stream(two, f"/v1/runs/{run}/events") as found,
+            stream(two, "/v1/events") as table,
+        ):
+            await wait_for(found, "status")
+            await wait_for(table, "runs")
+            if deletes == "an admin":
+                await one.caller.post(f"/v1/runs/{run}/purge", {})
+            else:
+                value_of(
+                    tenant,
+                    "update mapi.runs set trashed = now() - interval '31 days' where id = %s",
+                    run[4:],
+                )
+                database = Database(database_url, connections=2)
+                await database.open()
+                try:
+                    await apply(
+                        database, temporary_objects()[0], tenant.reach, retention=Retention()
+                    )
+                finally:
+                    await database.close()
+            gone = await wait_for(found, "deleted")
+            assert gone.body["run"] == run
+            async with asyncio.timeout(10):
+                assert [frame async for frame in found] == []  # the stream has ended
+                async for frame in table:
+                    if frame.body["deleted"]:
+                        assert frame.body["deleted"] == [run]
+                        break
+        assert gone.id is not None
+        # Whoever was told is not told again, and a browser stops to ask.
+        again = {"Last-Event-ID": gone.id}
+        await one.caller.get(f"/v1/runs/{run}/events", status=404, headers=again)
+
+
+async def test_whoever_comes_back_hears_what_was_deleted_meanwhile(
+    database_url: str, token: str, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    async with replica(database_url, token) as one:
+        other = Caller(one.caller.client, make_token(other_tenant))
+        run = await one.caller.make_run()
+        path = f"/v1/runs/{run}/events"
+        async with stream(one, path) as found, stream(one, "/v1/events") as table:
+            seen = (await wait_for(found, "status")).id
+            table_seen = (await wait_for(table, "runs")).id
+        assert seen is not None
+        assert table_seen is not None
+        await one.caller.send("DELETE", f"/v1/runs/{run}", status=204)
+        await one.caller.post(f"/v1/runs/{run}/purge", {})
+        async with stream(one, path, **{"Last-Event-ID": seen}) as found:
+            assert (await wait_for(found, "deleted")).body["run"] == run
+            async with asyncio.timeout(10):
+                assert [frame async for frame in found] == []
+        async with stream(one, "/v1/events", **{"Last-Event-ID": table_seen}) as table:
+            told = (await wait_for(table, "runs")).body
+            assert (told["deleted"], told["is_partial"]) == ([run], True)
+        # Who has not followed it, or may not, hears what is said of any run that is not there.
+        await one.caller.get(path, status=404)
+        await other.get(path, status=404, headers={"Last-Event-ID": seen})
+        value_of(
+            tenant,
+            "update mapi.run_deletions set time = now() - interval '8 days' where run_id = %s",
+            run[4:],
+        )
+        database = Database(database_url, connections=2)
+        await database.open()
+        try:
+            await apply(database, temporary_objects()[0], tenant.reach, retention=Retention())
+        finally:
+            await database.close()
+        await one.caller.get(path, status=404, headers={"Last-Event-ID": seen})
+
+
+async def test_what_is_gone_from_the_log_is_told_whatever_else_changed(
+    database_url: str, token: str
+) -> None:
+    """A removal leaves no stamp, and shares its frame with what does."""
+    async with replica(database_url, token) as one:
+        run = await one.caller.make_run()
+        where = f"/v1/runs/{run}"
+        await one.caller.send("PUT", f"{where}/tags", json={"tags": {"stage": "a"}})
+        await one.caller.log(run, "loss", [1.0])
+        async with stream(one, f"{where}/events") as found:
+            position = (await wait_for(found, "status")).id
+        for remove in ("tag", "param", "points"):
+            await one.caller.post(f"{where}/params", {"params": {"lr": 1}})
+            if remove == "tag":
+                await one.caller.send("DELETE", f"{where}/tags/stage", status=204)
+            elif remove == "param":
+                sent = {"reason": "wrong", "param": "lr"}
+                await one.caller.post(f"{where}/corrections", sent)
+            else:
+                sent = {"reason": "wrong", "key": "loss"}
+                await one.caller.post(f"{where}/corrections", sent)
+            await one.caller.send("PATCH", where, json={"name": remove})
+            assert position is not None
+            async with stream(one, f"{where}/events", **{"Last-Event-ID": position}) as found:
+                told = await wait_for(found, "tracking")
+                assert told.body["is_partial"], remove
+                position = told.id
+
+
+async def test_a_sign_of_life_wakes_nobody_unless_the_run_was_lost(
+    database_url: str, token: str, tenant: Tenant
+) -> None:
+    async with replica(database_url, token) as one, replica(database_url, token) as two:
+        run = await one.caller.make_run()
+        async with stream(two, "/v1/events") as table:
+            await wait_for(table, "runs")
+            for _ in range(3):
+                await one.caller.post(f"/v1/runs/{run}/heartbeat", {})
+            value_of(tenant, "update mapi.runs set status = 'lost' where id = %s", run[4:])
+            other = await one.caller.make_run()
+            # What heartbeats told would have come before.
+            told = await wait_for(table, "runs")
+            assert told.body["runs"] == [other]
+            answer = await one.caller.post(f"/v1/runs/{run}/heartbeat", {})
+            assert answer["status"] == "running"
+            assert (await wait_for(table, "runs")).body["runs"] == [run]
 
 
 async def test_silence_is_broken_by_comments_and_ended_by_the_server(

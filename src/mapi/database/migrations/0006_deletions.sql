@@ -23,7 +23,10 @@ create policy tenant on mapi.run_deletions
         tenant_id = mapi.current_tenant() and case when mapi.current_projects() is null
             then true else project_id = any (mapi.current_projects()) end
     );
-grant select, insert, delete on mapi.run_deletions to mapi_app;
+grant select, insert, update, delete on mapi.run_deletions to mapi_app;
+
+-- The change that took something away last: what is gone has no stamp that could tell of it.
+alter table mapi.runs add column removed_seq bigint not null default 0;
 
 -- Who wrote a value. Of points, whoever began their series: a column on each point would cost more
 -- than it tells.

@@ -80,9 +80,9 @@ join tokens as maker
 where own.tenant_id = mapi.current_tenant() and own.id = %(own)s
 for share of maker
 
--- name: notify_rights
+-- name: notify
 select pg_notify(
-    %(channel)s, json_build_object('tenant', mapi.current_tenant(), 'rights', true)::text
+    %(channel)s, (jsonb_build_object('tenant', mapi.current_tenant()) || %(content)s)::text
 )
 
 -- name: stamp_use

@@ -17,6 +17,9 @@ select
 on conflict do nothing
 returning id
 
+-- name: forget_deletion
+delete from run_deletions where tenant_id = mapi.current_tenant() and run_id = %(id)s
+
 -- name: find_run
 select project_id, log_count, span_count from runs
 where tenant_id = mapi.current_tenant() and id = %(id)s

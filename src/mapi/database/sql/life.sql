@@ -21,14 +21,19 @@ update runs set
 where tenant_id = mapi.current_tenant() and id = %(run)s
 
 -- name: beat
-update runs set
+update runs as run set
     heartbeat = now(),
-    version = version + (status = 'lost')::int,
-    change_seq = change_seq + (status = 'lost')::int,
-    reason = case when status = 'lost' then null else reason end,
-    status = case when status = 'lost' then 'running' else status end
-where tenant_id = mapi.current_tenant() and id = %(run)s
-returning status
+    version = run.version + (run.status = 'lost')::int,
+    change_seq = run.change_seq + (run.status = 'lost')::int,
+    reason = case when run.status = 'lost' then null else run.reason end,
+    status = case when run.status = 'lost' then 'running' else run.status end
+from (
+    select id, status from runs
+    where tenant_id = mapi.current_tenant() and id = %(run)s
+    for no key update
+) as before
+where run.tenant_id = mapi.current_tenant() and run.id = before.id
+returning run.status, before.status = 'lost'
 
 -- name: mark_lost
 -- Runs that others execute have leases instead, which the orchestrator watches.

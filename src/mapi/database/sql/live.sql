@@ -1,13 +1,27 @@
 -- name: head
 select
-    run.project_id, run.status, run.reason, run.change_seq,
-    greatest(run.created, run.started, run.finished, run.heartbeat),
+    run.project_id, run.change_seq, run.removed_seq, run.status, run.reason, run.name,
+    run.experiment_id, run.trashed, run.version,
+    greatest(run.created, run.started, run.finished, run.heartbeat) as time,
     (
         select max(line.id) from run_logs as line
         where line.tenant_id = run.tenant_id and line.run_id = run.id
-    )
+    ) as line_id
 from runs as run
 where run.tenant_id = mapi.current_tenant() and run.id = %(run)s
+
+-- name: deletion
+select project_id, time from run_deletions
+where tenant_id = mapi.current_tenant() and run_id = %(run)s
+
+-- name: deletions
+select run_id from run_deletions
+where
+    tenant_id = mapi.current_tenant()
+    and project_id = %(project)s
+    and time >= to_timestamp(%(since)s::float8)
+order by time
+limit %(limit)s
 
 -- name: series
 select

@@ -31,6 +31,19 @@ select object_key from run_media where tenant_id = mapi.current_tenant() and run
 -- name: delete_run
 delete from runs where tenant_id = mapi.current_tenant() and id = %(run)s
 
+-- name: remember_deletion
+-- One that was imported again may be deleted again.
+insert into run_deletions (tenant_id, run_id, project_id)
+values (mapi.current_tenant(), %(run)s, %(project)s)
+on conflict (tenant_id, run_id) do update
+    set project_id = excluded.project_id, time = excluded.time
+
+-- name: forget_deletions
+delete from run_deletions
+where
+    tenant_id = mapi.current_tenant()
+    and time < now() - make_interval(days => %(days)s)
+
 -- name: prunable
 -- Those that have ended long enough ago, and were written to since they were pruned.
 select id from runs
@@ -94,7 +107,9 @@ update runs set
     log_bytes = 0,
     span_count = 0,
     span_bytes = 0,
-    pruned = clock_timestamp()
+    pruned = clock_timestamp(),
+    change_seq = change_seq + 1,
+    removed_seq = change_seq + 1
 where tenant_id = mapi.current_tenant() and id = %(run)s
 
 -- name: media_of_old_runs
@@ -127,7 +142,9 @@ with gone as (
 counted as (
     update runs as run set
         media_count = run.media_count - found.items,
-        media_bytes = run.media_bytes - found.size_bytes
+        media_bytes = run.media_bytes - found.size_bytes,
+        change_seq = run.change_seq + 1,
+        removed_seq = run.change_seq + 1
     from (
         select run_id, count(*)::int as items, sum(size_bytes)::bigint as size_bytes
         from gone group by run_id

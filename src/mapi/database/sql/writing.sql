@@ -16,6 +16,7 @@ for no key update of run
 -- What a write adds to the run's own figures. Who writes lives: a run that was lost runs again.
 update runs set
     change_seq = %(change_seq)s,
+    removed_seq = case when %(is_removal)s then %(change_seq)s else removed_seq end,
     heartbeat = now(),
     version = version + (status = 'lost')::int,
     status = case when status = 'lost' then 'running' else status end,

@@ -13,7 +13,7 @@ from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, Deadli
 from mapi.sdk.frames import FrameReader
 from mapi.sdk.pacing import async_sleep
 from mapi.sdk.repeating import pause_before_repetition
-from mapi.wire.events import ProjectFrame, StatusFrame
+from mapi.wire.events import DeletedFrame, ProjectFrame, StatusFrame
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -42,7 +42,7 @@ class AsyncRunEvents(AsyncResource):
         Args:
             run: which.
             last_event_id: where to go on.
-            until_end: end with the run; else go on until the caller stops.
+            until_end: end with the run; else go on until the caller stops, or the run is deleted.
 
         Raises:
             ConnectionFailedError: the server was gone for five minutes.
@@ -55,6 +55,8 @@ class AsyncRunEvents(AsyncResource):
                 if isinstance(sent.frame, ProjectFrame):
                     continue  # of another stream
                 yield sent.frame
+                if isinstance(sent.frame, DeletedFrame):
+                    return
                 if isinstance(sent.frame, StatusFrame):
                     is_ended = sent.frame.status.is_final
                 # The last frame of what was told at once has the position.
@@ -65,7 +67,8 @@ class AsyncRunEvents(AsyncResource):
         """Yield which runs of the project have changed, as they do, until the caller stops.
 
         A frame has the ids of runs whose row in a table may be another now; with ``is_partial`` there
-        were more, or some were missed while the connection was broken: read the table anew.
+        were more, or some were missed while the connection was broken: read the table anew. Those in
+        ``deleted`` are gone for good.
 
         Raises:
             ConnectionFailedError: the server was gone for five minutes.

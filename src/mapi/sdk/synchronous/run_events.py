@@ -15,7 +15,7 @@ from mapi.sdk.frames import FrameReader
 from mapi.sdk.pacing import sleep
 from mapi.sdk.repeating import pause_before_repetition
 from mapi.sdk.synchronous.resource import Resource
-from mapi.wire.events import ProjectFrame, StatusFrame
+from mapi.wire.events import DeletedFrame, ProjectFrame, StatusFrame
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -44,7 +44,7 @@ class RunEvents(Resource):
         Args:
             run: which.
             last_event_id: where to go on.
-            until_end: end with the run; else go on until the caller stops.
+            until_end: end with the run; else go on until the caller stops, or the run is deleted.
 
         Raises:
             ConnectionFailedError: the server was gone for five minutes.
@@ -57,6 +57,8 @@ class RunEvents(Resource):
                 if isinstance(sent.frame, ProjectFrame):
                     continue  # of another stream
                 yield sent.frame
+                if isinstance(sent.frame, DeletedFrame):
+                    return
                 if isinstance(sent.frame, StatusFrame):
                     is_ended = sent.frame.status.is_final
                 # The last frame of what was told at once has the position.
@@ -67,7 +69,8 @@ class RunEvents(Resource):
         """Yield which runs of the project have changed, as they do, until the caller stops.
 
         A frame has the ids of runs whose row in a table may be another now; with ``is_partial`` there
-        were more, or some were missed while the connection was broken: read the table anew.
+        were more, or some were missed while the connection was broken: read the table anew. Those in
+        ``deleted`` are gone for good.
 
         Raises:
             ConnectionFailedError: the server was gone for five minutes.
