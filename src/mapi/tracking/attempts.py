@@ -120,10 +120,9 @@ async def register_attempt(
         )
         found = await _get(writing, number)
         is_changed = True
-    # What a runner's new attempt has not written yet, it does not supersede.
-    if is_changed and not (is_new and found.source is Source.RUNNER):
-        assert from_step is not None
-        await _rebuild_superseded(writing, number, from_step)
+    if is_changed:
+        # Also of one that is new: an older attempt may have been written to without it.
+        await _rebuild_superseded(writing, found)
     if is_new or is_changed:
         # What was gone back over is read otherwise now.
         await close_writing(writing, Added(), is_removal=is_changed)
@@ -187,10 +186,15 @@ async def _insert(
     return True
 
 
-async def _rebuild_superseded(writing: Writing, number: int, from_step: int) -> None:
+async def _rebuild_superseded(writing: Writing, attempt: AttemptFacts) -> None:
     cursor = await writing.connection.execute(
         query("attempts.find_superseded"),
-        {**writing.about, "attempt": number, "from_step": from_step},
+        {
+            **writing.about,
+            "attempt": attempt.number,
+            "from_step": attempt.from_step,
+            "begins_anew": attempt.source is Source.RUNNER,
+        },
     )
     await rebuild(
         writing,

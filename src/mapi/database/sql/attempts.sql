@@ -59,7 +59,8 @@ where
     and attempt = %(attempt)s
 
 -- name: find_superseded
--- The series of a stream and rank whose summaries reach into what an attempt goes back over.
+-- The series of a stream and rank whose summaries reach into what an attempt goes back over; of a
+-- runner's, which begins anew, those that it has written.
 select summary.key, summary.labels
 from run_metric_summary as summary
 where
@@ -76,5 +77,17 @@ where
             and series.key = summary.key
             and series.labels_hash = summary.labels_hash
             and series.attempt < %(attempt)s
+    )
+    and (
+        not %(begins_anew)s
+        or exists (
+            select from run_series as series
+            where
+                series.tenant_id = summary.tenant_id
+                and series.run_id = summary.run_id
+                and series.key = summary.key
+                and series.labels_hash = summary.labels_hash
+                and series.attempt = %(attempt)s
+        )
     )
 order by summary.key, summary.labels_hash
