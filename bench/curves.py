@@ -3,6 +3,7 @@
 Promise: at most 250 ms for the buckets, spikes kept, and 25 ms for the exact points. MLflow's server, on
 SQLite, is asked for the same history page by page through its client, and for a thousand points of a
 tenth of the long series through the route of its charts, which samples: a spike between is not there.
+Ours are asked for again once the run is compacted, where a point takes at most 30 bytes.
 All points are loaded by SQL. ``--rows`` is the length of our long series.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,12 +20,18 @@ from typing import Any
 import psycopg
 from peer import Figures, Target, arguments_of, medians, report, run_program
 from servers.mlflow import mlflow, mlflow_python, mlflow_version, sqlite_address
-from servers.platform import platform
+from servers.platform import PROGRAM, platform
 
 from mapi.series.names import labels_hash
 
 #: What is asked, and the promise in milliseconds.
-TARGETS = {"buckets_1000_ms": 250.0, "exact_10000_ms": 25.0}
+TARGETS = {
+    "buckets_1000_ms": 250.0,
+    "exact_10000_ms": 25.0,
+    "compacted_buckets_1000_ms": 250.0,
+    "compacted_exact_10000_ms": 25.0,
+}
+POINT_BYTES_MAX = 30.0
 #: Of the exact curve.
 SHORT = 10_000
 #: How many times as long our long series is.
@@ -53,8 +61,10 @@ OURS = (
     + """
 path = f"/v1/runs/{settings['run']}/metrics/points"
 print(json.dumps({
-    "buckets_1000_ms": median_ms(lambda: asked(path + "?key=long&buckets=1000")),
-    "exact_10000_ms": median_ms(lambda: asked(path + "?key=short")),
+    settings["prefix"] + "buckets_1000_ms": median_ms(
+        lambda: asked(path + "?key=long&buckets=1000")
+    ),
+    settings["prefix"] + "exact_10000_ms": median_ms(lambda: asked(path + "?key=short")),
 }))
 """
 )
@@ -80,8 +90,8 @@ def fill(superuser_url: str, points: int) -> str:
     """Make a run of the first project with a long and a short series; return its id."""
     with psycopg.connect(superuser_url, autocommit=True) as connection:
         run = connection.execute(
-            "insert into mapi.runs (tenant_id, id, project_id, kind, status)"
-            " values (1, gen_random_uuid(), 1, 'external', 'running') returning id"
+            "insert into mapi.runs (tenant_id, id, project_id, kind, status, finished)"
+            " values (1, gen_random_uuid(), 1, 'external', 'succeeded', now()) returning id"
         ).fetchone()
         assert run is not None
         for key, count in (("long", points), ("short", SHORT)):
@@ -94,12 +104,25 @@ def fill(superuser_url: str, points: int) -> str:
             assert series is not None
             connection.execute(
                 "insert into mapi.run_metric_points"
-                " select 1, %s, step, timestamptz '2026-01-01' + step * interval '1 second',"
-                " random() from generate_series(0, %s - 1) as step",
+                " select 1, %s, step, timestamptz '2026-01-01' + step * interval '1 second'"
+                " + random() * interval '1 second', random() from generate_series(0, %s - 1) as step",
                 [series[0], count],
             )
         connection.execute("vacuum analyze")
     return f"run_{run[0]}"
+
+
+def point_bytes(superuser_url: str) -> float:
+    """Return what a compacted point takes, with all that is stored for it."""
+    with psycopg.connect(superuser_url, autocommit=True) as connection:
+        connection.execute("vacuum analyze")
+        row = connection.execute(
+            "select (select sum(pg_total_relation_size(relid)) from"
+            " pg_partition_tree('mapi.run_metric_chunks') where isleaf) / sum(count)"
+            " from mapi.run_metric_chunks"
+        ).fetchone()
+    assert row is not None
+    return round(float(row[0]), 1)
 
 
 def fill_mlflow(file: Path, points: int) -> str:
@@ -144,7 +167,8 @@ def main() -> None:
         root.chmod(0o755)
         ours = undo.enter_context(platform(root / "home"))
         run = fill(ours.superuser_url(), points)
-        sides = [(Path(sys.executable), OURS, {"url": ours.url, "token": ours.token, "run": run})]
+        own = {"url": ours.url, "token": ours.token, "run": run, "prefix": ""}
+        sides = [(Path(sys.executable), OURS, own)]
         if not options.no_peer:
             theirs = undo.enter_context(mlflow(root / "mlflow", sqlite_address(root)))
             shorter = max(1, points // SHARE)
@@ -155,7 +179,26 @@ def main() -> None:
             [run_program(python, code, {**settings, **where}) for python, code, where in sides]
             for _ in range(options.rounds)
         ]
+        subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                PROGRAM,
+                "admin",
+                f"--home={ours.home}",
+                "compact",
+                "--hours=0",
+            ],
+            check=True,
+            stdout=sys.stderr,
+        )
+        size = point_bytes(ours.superuser_url())
+        compacted = [
+            run_program(Path(sys.executable), OURS, {**settings, **own, "prefix": "compacted_"})
+            for _ in range(options.rounds)
+        ]
     found = [medians(list(side)) for side in zip(*rounds, strict=True)]
+    found[0] |= medians(compacted) | {"compacted_point_bytes": size}
     report(
         "curves",
         options.rounds,
@@ -165,6 +208,11 @@ def main() -> None:
         targets=[
             Target(name, f"<= {limit:.0f} ms", at_most=limit, at_rows=1_000_000)
             for name, limit in TARGETS.items()
+        ]
+        + [
+            Target(
+                "compacted_point_bytes", "<= 30 bytes", at_most=POINT_BYTES_MAX, at_rows=1_000_000
+            )
         ],
     )
 

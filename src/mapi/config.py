@@ -94,6 +94,8 @@ class Settings:
     """``MAPI_TRACKING_RETENTION_DAYS``: unset keeps points and log lines for ever."""
     media_retention_days: int | None = None
     """``MAPI_MEDIA_RETENTION_DAYS``: unset keeps media for ever."""
+    compaction_hours: int = 24
+    """``MAPI_COMPACTION_HOURS``: how long after its end the points of a run are compacted."""
     heartbeat_timeout_seconds: float = 60.0
     """``MAPI_HEARTBEAT_TIMEOUT``: silence after which a running run is lost."""
 
@@ -180,6 +182,7 @@ def settings_from(environment: Mapping[str, str] | None = None) -> Settings:
         trash_days=variables.whole("MAPI_TRASH_DAYS", 30, low=0),
         tracking_retention_days=variables.whole_or_none("MAPI_TRACKING_RETENTION_DAYS", low=0),
         media_retention_days=variables.whole_or_none("MAPI_MEDIA_RETENTION_DAYS", low=0),
+        compaction_hours=variables.whole("MAPI_COMPACTION_HOURS", 24, low=0),
         heartbeat_timeout_seconds=float(variables.whole("MAPI_HEARTBEAT_TIMEOUT", 60, low=1)),
     )
 

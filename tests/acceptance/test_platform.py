@@ -128,6 +128,8 @@ def test_the_link_signs_in_and_the_second_server_on_a_home_is_told_of_the_first(
     assert second.returncode == 1
     assert second.stderr.startswith("Error: The home")
     assert str(server.process.pid) in second.stderr
+    compacted = run_mapi(server.home, "admin", "compact", "--hours", "0")
+    assert (compacted.returncode, compacted.stdout) == (0, "Compacted 0 points.\n")
     beside = run_mapi(server.home, "admin", "token", "create", "beside", "--scope", "runs:read")
     assert server.ask("GET", "/v1/session", token=beside.stdout.strip())[0] == 200
     assert "not running" not in run_mapi(server.home, "doctor").stdout

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from mapi.access.audit import record
 from mapi.database.queries import query
 from mapi.errors import Fault, ForbiddenError, InvalidError
-from mapi.series.budgets import POINT_BYTES, UNLIMITED, merged_budgets
+from mapi.series.budgets import UNLIMITED, merged_budgets, point_bytes
 from mapi.wire.administration import UsageAnswer, UsageRow
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ async def measure_usage(connection: Connection) -> UsageAnswer:
                 runs=row["runs"],
                 rows={name: row[name] for name in ("points", "series", "log_lines", "spans")},
                 size_bytes={
-                    "points": POINT_BYTES * row["points"],
+                    "points": point_bytes(row["points"], compacted=row["compacted_points"]),
                     "log_lines": row["log_bytes"],
                     "spans": row["span_bytes"],
                     "media": row["media_bytes"],

@@ -28,6 +28,7 @@ from mapi.tracking.axes import (
     read_axis_points,
 )
 from mapi.tracking.batch import SCALAR_STEP, Series
+from mapi.tracking.buckets import read_buckets
 from mapi.tracking.curves import (
     LAST_STEP,
     CurvePart,
@@ -35,7 +36,6 @@ from mapi.tracking.curves import (
     Stretch,
     count_points,
     find_parts,
-    read_buckets,
     read_points,
     whole_count,
 )

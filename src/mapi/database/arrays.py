@@ -1,7 +1,7 @@
 """Columns of numbers as PostgreSQL arrays, in its binary form, straight from memory.
 
 A list of Python objects costs a dozen times more to make and to send. Importing this module teaches
-every connection that is opened from then on.
+every connection that is opened from then on to send them; to read them a cursor is told to.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 import psycopg
-from psycopg.adapt import Dumper
+from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 
 if TYPE_CHECKING:
+    from psycopg import AsyncCursor
     from psycopg.abc import Buffer
+    from psycopg.rows import TupleRow
 
-__all__ = ["FloatArray", "IntArray", "TimeArray"]
+__all__ = ["FloatArray", "IntArray", "TimeArray", "reading_arrays"]
 
 #: PostgreSQL counts microseconds from 2000-01-01 UTC.
 _EPOCH_US: Final = 946_684_800_000_000
@@ -88,3 +90,35 @@ class _TimeDumper(_ArrayDumper):
 psycopg.adapters.register_dumper(IntArray, _IntDumper)
 psycopg.adapters.register_dumper(FloatArray, _FloatDumper)
 psycopg.adapters.register_dumper(TimeArray, _TimeDumper)
+
+
+class _ArrayLoader(Loader):
+    format = Format.BINARY
+    rows: ClassVar[np.dtype[np.void]]
+    native: ClassVar[type[np.generic]]
+
+    def load(self, data: Buffer) -> npt.NDArray[np.generic]:
+        content = memoryview(data)
+        dimensions, has_nulls, _ = _EMPTY.unpack_from(content)
+        if not dimensions:
+            return np.zeros(0, dtype=self.native)
+        if dimensions != 1 or has_nulls:
+            raise ValueError("only arrays of one dimension and without nulls are columns")
+        return np.frombuffer(content, self.rows, offset=_HEAD.size)["element"].astype(self.native)
+
+
+class _IntLoader(_ArrayLoader):
+    rows = _IntDumper.rows
+    native = np.int64
+
+
+class _FloatLoader(_ArrayLoader):
+    rows = _FloatDumper.rows
+    native = np.float64
+
+
+def reading_arrays(cursor: AsyncCursor[TupleRow]) -> AsyncCursor[TupleRow]:
+    """Let a cursor read ``int8[]`` and ``float8[]`` as arrays of NumPy; what it asks is binary."""
+    cursor.adapters.register_loader(_IntDumper.oid, _IntLoader)
+    cursor.adapters.register_loader(_FloatDumper.oid, _FloatLoader)
+    return cursor

@@ -85,16 +85,18 @@ def _value_at(column: MetricAt, parameters: Parameters) -> str:
     stream = parameters.add(labels.get("stream", ""), "text")
     rank = parameters.add(labels.get("rank", "0"), "text")
     return (
-        "(select points.value from run_metrics as points"
-        " where points.tenant_id = mapi.current_tenant() and points.run = runs.id"
-        f" and points.key = {parameters.add(column.key, 'text')}"
-        f" and points.labels = {parameters.add(json.dumps(labels), 'jsonb')}"
-        f" and points.step = {step}"
-        " and not exists (select from run_attempts as newer"
+        f"(select points.value from (select {step} as step) as wanted"
+        " join run_series as series"
+        " on series.tenant_id = mapi.current_tenant() and series.run_id = runs.id"
+        f" and series.key = {parameters.add(column.key, 'text')}"
+        f" and series.labels = {parameters.add(json.dumps(labels), 'jsonb')}"
+        " cross join lateral mapi.series_points("
+        "mapi.current_tenant(), series.id, wanted.step, wanted.step) as points"
+        " where not exists (select from run_attempts as newer"
         " where newer.tenant_id = mapi.current_tenant() and newer.run_id = runs.id"
         f" and newer.stream = {stream} and newer.rank::text = {rank}"
-        " and newer.attempt > points.attempt and newer.from_step <= points.step)"
-        " order by points.attempt desc limit 1)"
+        " and newer.attempt > series.attempt and newer.from_step <= points.step)"
+        " order by series.attempt desc limit 1)"
     )
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
-    "POINT_BYTES",
     "UNLIMITED",
     "Budgets",
     "Drops",
@@ -30,15 +29,17 @@ __all__ = [
     "fit_points",
     "fit_sizes",
     "merged_budgets",
+    "point_bytes",
     "warning_code",
     "warning_text",
 ]
 
 #: How a limit that is none is written; in a `Budgets` it is ``None``.
 UNLIMITED: Final = "unlimited"
-#: About what a point takes in its table and in the index: usage is told, and no budget is counted,
-#: with it.
-POINT_BYTES: Final = 110
+#: About what a point takes in its table and in the index, and what in a chunk: usage is told, and no
+#: budget is counted, with it.
+_POINT_BYTES: Final = 110
+_COMPACTED_POINT_BYTES: Final = 20
 _INT64_MAX: Final = 2**63 - 1
 _MEDIA: Final = frozenset({Budget.MEDIA_ITEMS, Budget.MEDIA_BYTES, Budget.MEDIA_ITEM_BYTES})
 
@@ -289,3 +290,8 @@ def fit_sizes(
         if has_place and has_bytes:
             count, total = count + 1, total + size
     return kept, lacks_bytes
+
+
+def point_bytes(points: int, *, compacted: int) -> int:
+    """Return about how many bytes points take, some of which are compacted."""
+    return _POINT_BYTES * (points - compacted) + _COMPACTED_POINT_BYTES * compacted

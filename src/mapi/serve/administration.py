@@ -23,13 +23,13 @@ from mapi.database.migrate import ensure_tenant
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, SettingError, StateError
 from mapi.objects.opening import open_store
-from mapi.serve.housekeeping import tidy
+from mapi.serve.housekeeping import compact_all, tidy
 from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
 from mapi.tracking.retention import Freed, delete_project, foresee
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from datetime import datetime
 
     from mapi.config import Settings
@@ -216,6 +216,21 @@ class Administration:
             async with self.database.transaction(Reach(tenant_id)) as connection:
                 total += await foresee(connection, retention)
         return total
+
+    async def compact(self, hours: int, *, told: Callable[[int], None] | None = None) -> int:
+        """Compact the runs of every tenant that ended so many hours ago; return how many points.
+
+        Args:
+            hours: how long ago a run must have ended.
+            told: hears after each run how many of its points moved.
+
+        Raises:
+            StateError: the server is at it.
+        """
+        points = await compact_all(self.database, hours=hours, told=told)
+        if points is None:
+            raise StateError("The server is compacting just now; look again later.")
+        return points
 
     async def set_limits(
         self, tenant: str, project: str | None, changes: Mapping[Budget, int | str | None]

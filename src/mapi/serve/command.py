@@ -189,7 +189,14 @@ async def _serve(
             watch_heartbeats(database, changes, timeout_seconds=settings.heartbeat_timeout_seconds)
         )
         undo.push_async_callback(_ended, watch)
-        house = asyncio.create_task(keep_house(database, objects[0], retention_of(settings)))
+        house = asyncio.create_task(
+            keep_house(
+                database,
+                objects[0],
+                retention_of(settings),
+                compaction_hours=settings.compaction_hours,
+            )
+        )
         undo.push_async_callback(_ended, house)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, server.end)

@@ -1,4 +1,4 @@
-"""The job that deletes what is over; every replica has it, one at a time does it."""
+"""The job that deletes what is over and compacts what is kept; one replica at a time does it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ import psycopg
 from mapi.database.door import Reach
 from mapi.database.turns import in_turn
 from mapi.errors import MapiError
+from mapi.tracking.compaction import compact
 from mapi.tracking.heartbeat import list_tenants
 from mapi.tracking.leftovers import collect_leftovers
 from mapi.tracking.retention import Freed, Retention, apply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mapi.config import Settings
     from mapi.database.door import Database
     from mapi.objects.store import ObjectStore
 
-__all__ = ["keep_house", "retention_of", "tidy"]
+__all__ = ["compact_all", "keep_house", "retention_of", "tidy"]
 
 _logger: Final = logging.getLogger("mapi.serve")
 #: What is counted in days is looked for once an hour.
 _SECONDS: Final = 3_600.0
 _TURN: Final = "housekeeping"
+_COMPACTION_TURN: Final = "compaction"
+_HOUR_SECONDS: Final = 3_600.0
 
 
 def retention_of(settings: Settings) -> Retention:
@@ -37,13 +42,16 @@ def retention_of(settings: Settings) -> Retention:
     )
 
 
-async def keep_house(database: Database, store: ObjectStore, retention: Retention) -> None:
-    """Delete what is over, until cancelled: at the start, and once an hour.
+async def keep_house(
+    database: Database, store: ObjectStore, retention: Retention, *, compaction_hours: int
+) -> None:
+    """Delete what is over and compact what is kept, until cancelled: now, and once an hour.
 
     Args:
         database: the door.
         store: the objects.
         retention: how long what is kept.
+        compaction_hours: how long ago a run must have ended whose points are compacted.
     """
     while True:
         try:
@@ -53,6 +61,13 @@ async def keep_house(database: Database, store: ObjectStore, retention: Retentio
         else:
             if freed is not None and freed.rows:
                 _logger.info("deleted %d rows, about %d bytes", freed.rows, freed.size_bytes)
+        try:
+            points = await compact_all(database, hours=compaction_hours)
+        except (MapiError, psycopg.Error) as error:
+            _logger.warning("runs that are over were not compacted: %s", error)
+        else:
+            if points:
+                _logger.info("compacted %d points", points)
         await asyncio.sleep(_SECONDS)
 
 
@@ -67,3 +82,29 @@ async def tidy(database: Database, store: ObjectStore, retention: Retention) -> 
         return total
 
     return await in_turn(database, _TURN, work)
+
+
+async def compact_all(
+    database: Database, *, hours: int, told: Callable[[int], None] | None = None
+) -> int | None:
+    """Compact the runs of every tenant that are over; ``None`` where another replica is at it.
+
+    Args:
+        database: the door.
+        hours: how long ago a run must have ended.
+        told: hears after each run how many of its points moved.
+
+    Returns:
+        How many points moved into chunks.
+    """
+
+    async def work() -> int:
+        seconds = hours * _HOUR_SECONDS
+        return sum(
+            [
+                await compact(database, Reach(tenant_id), age_seconds=seconds, told=told)
+                for tenant_id in await list_tenants(database)
+            ]
+        )
+
+    return await in_turn(database, _COMPACTION_TURN, work)

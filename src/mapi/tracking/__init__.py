@@ -6,15 +6,16 @@
 `ingest` takes points (a `batch` in columns; `appending` is its short way) and `summaries` keeps what is known of each series;
 `notes` are params and tags, `logs` lines, `media` images and tables, `spans` and `documents` what
 their names say, and `texts` makes all of it storable. `corrections` take back what was wrong, with a record; `retention`
-deletes what is over, and `leftovers` the objects that no row has.
+deletes what is over, and `leftovers` the objects that no row has. `compaction` moves the points of a
+run that is over into chunks.
 
 A run goes on by `life` (changed, into the trash and back) and `heartbeat` (lost when it is silent);
 `versions` keep two editors from undoing each other.
 `changes` tells every replica that a run has changed, `live` reads what is new in it, and `following`
 hands that to its readers.
 
-`series` lists what a run has, `curves` reads points by step and `axes` by time or another metric;
-`compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines, read in `export_slices`, and
-`point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked the
-file and `import_conflicts` what is here: `import_lines` those of a run, `import_groups` the others.
+`series` lists what a run has, `curves` reads points by step, in `buckets` too, and `axes` by time or another metric;
+`compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines and
+`point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked
+the file and `import_lines` each line.
 """

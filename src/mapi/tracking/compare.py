@@ -13,7 +13,8 @@ from mapi.database.queries import query
 from mapi.errors import NotFoundError
 from mapi.series.names import canonical_labels
 from mapi.tracking.batch import SCALAR_STEP, Series
-from mapi.tracking.curves import Stretch, find_parts, read_buckets, read_points
+from mapi.tracking.buckets import read_buckets
+from mapi.tracking.curves import Stretch, find_parts, read_points
 from mapi.tracking.live import media_from_row
 from mapi.tracking.series import summary_from_row
 from mapi.wire.comparison import ComparedParam, ComparedSeries, Comparison

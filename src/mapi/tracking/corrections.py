@@ -13,6 +13,7 @@ from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError
 from mapi.series.names import check_key, check_labels, labels_hash, series_text
 from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
+from mapi.tracking.compaction import open_chunks_at, open_chunks_between
 from mapi.tracking.ingest import open_batch, write_points
 from mapi.tracking.summaries import rebuild
 from mapi.tracking.writing import Added, Counts, Sender, Writing, close_writing, open_writing
@@ -72,15 +73,12 @@ async def delete_points(
     if not ids:
         raise NotFoundError("The run has no such series.")
     first, last = steps
-    cursor = await connection.execute(
-        query("corrections.delete_points"),
-        {
-            "series": ids,
-            "first": SCALAR_STEP if first is None else first,
-            "last": _STEP_MAX if last is None else last,
-        },
+    points = await _delete_between(
+        writing,
+        ids,
+        first=SCALAR_STEP if first is None else first,
+        last=_STEP_MAX if last is None else last,
     )
-    points = cursor.rowcount
     cursor = await connection.execute(query("corrections.delete_series"), {"series": ids})
     is_gone = len(await cursor.fetchall()) == len(ids)
     await rebuild(writing, [series])
@@ -97,6 +95,16 @@ async def delete_points(
     )
     await close_writing(writing, Added(points=-points, series=-int(is_gone)), is_removal=True)
     return points
+
+
+async def _delete_between(writing: Writing, series: list[int], *, first: int, last: int) -> int:
+    """Delete points as chunks where they fill them, else as rows; return how many."""
+    connection, about = writing.connection, {"series": series, "first": first, "last": last}
+    cursor = await connection.execute(query("corrections.delete_chunks"), about)
+    (points,) = await cursor.fetchone() or (0,)
+    await open_chunks_between(connection, writing.run_id, series, steps=(first, last))
+    cursor = await connection.execute(query("corrections.delete_points"), about)
+    return int(points) + cursor.rowcount
 
 
 async def delete_param(
@@ -166,6 +174,7 @@ async def correct_points(
     opened = await open_batch(connection, run_id, batch.series, sender=sender)
     replacing = _last_of_steps(batch, list(counts.rejected_by))
     ids = opened.resolved.ids[replacing.index]
+    await open_chunks_at(connection, run_id, series=ids, steps=replacing.steps)
     cursor = await connection.execute(
         query("corrections.replace_points"),
         {

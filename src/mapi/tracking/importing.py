@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
 from mapi.database.queries import query
 from mapi.errors import ForbiddenError, StateError
-from mapi.tracking.import_conflicts import refuse_conflicts
 from mapi.tracking.import_file import check_file, read_lines
-from mapi.tracking.import_groups import GroupWriter
 from mapi.tracking.import_lines import LOG_WRITER, SPAN_WRITER, LineWriter
 from mapi.tracking.writing import Sender, advance_writer, open_writing, taken_seq
 from mapi.wire.administration import ImportAnswer
@@ -26,12 +24,8 @@ from mapi.wire.enums import Scope
 from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
-    EndLine,
-    ExperimentLine,
-    HeaderLine,
     PointsLine,
     RunLine,
-    ViewLine,
 )
 
 if TYPE_CHECKING:
@@ -46,8 +40,6 @@ __all__ = ["import_file"]
 #: Lines of one transaction.
 _LINES: Final = 500
 _WARNINGS_MAX: Final = 20
-#: Lines that are written one by one.
-_ALONE: Final = (PointsLine, RunLine, AttemptLine, DocumentLine, ExperimentLine, ViewLine)
 
 
 async def import_file(
@@ -75,7 +67,6 @@ async def import_file(
             "The file has runs that were executed or values that runners signed; to vouch for them "
             f"needs the scope 'admin', which {principal.name!r} has not."
         )
-    await refuse_conflicts(database, principal.reach, project_id=project_id, file=file)
     work = _Import(database, principal, project_id, now_us=now_us)
     for lines in _portions(file):
         await work.take(lines)
@@ -92,9 +83,9 @@ def _portions(file: BinaryIO) -> Iterator[list[Any]]:
     portion: list[Any] = []
     last: tuple[Any, ...] | None = None
     for _, line in read_lines(file):
-        if isinstance(line, HeaderLine | EndLine):
+        if not hasattr(line, "run"):
             continue
-        place = (type(line), getattr(line, "run", None), *(_writer_of(line)))
+        place = (type(line), line.run, *(_writer_of(line)))
         if portion and (place != last or len(portion) == _LINES):
             yield portion
             portion = []
@@ -110,7 +101,7 @@ def _count(lines: Sequence[Any]) -> int:
 
 
 def _writer_of(line: Any) -> tuple[Any, ...]:
-    if isinstance(line, _ALONE):
+    if isinstance(line, PointsLine | RunLine | AttemptLine | DocumentLine):
         return (id(line),)  # each by itself
     return tuple(getattr(line, name, None) for name in ("source", "stream", "rank"))
 
@@ -130,17 +121,10 @@ class _Import:
         self._parents: list[tuple[UUID, UUID]] = []
         self.rows: Counter[str] = Counter()
         self.warnings: list[str] = []
-        self._groups = GroupWriter(project_id, self._warn)
 
     async def take(self, lines: Sequence[Any]) -> None:
         """Write lines of one run and type."""
         first = lines[0]
-        if isinstance(first, ExperimentLine | ViewLine):
-            await self._database.run(
-                self._principal.reach, lambda connection: self._groups.write(connection, first)
-            )
-            self.rows[str(first.__struct_config__.tag)] += 1
-            return
         if isinstance(first, RunLine):
             await self._end_run()
             await self._begin_run(first)
@@ -189,9 +173,6 @@ class _Import:
 
     async def _insert_run(self, connection: Connection, run_id: UUID, line: RunLine) -> bool:
         is_admin = self._principal.may(Scope.ADMIN, self._project_id)
-        experiment = None
-        if line.experiment is not None:
-            experiment = await self._groups.experiment_of(connection, line.experiment)
         cursor = await connection.execute(
             query("importing.insert_run"),
             {
@@ -203,7 +184,7 @@ class _Import:
                 "note": line.note,
                 "reason": line.reason,
                 "spec": None if line.spec is None else json.dumps(line.spec),
-                "experiment": experiment,
+                "experiment": line.experiment,
                 # Who may not administrate cannot speak for others.
                 "user": line.user if is_admin else self._principal.name,
                 "external_id": line.external_id,

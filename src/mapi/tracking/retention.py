@@ -16,7 +16,7 @@ from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.access.notices import tell_of_deletion
 from mapi.database.queries import query
 from mapi.errors import NotFoundError, StateError
-from mapi.series.budgets import POINT_BYTES
+from mapi.series.budgets import point_bytes
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.media import delete_object
 
@@ -53,6 +53,8 @@ class Freed:
     purged_runs: int = 0
     pruned_runs: int = 0
     points: int = 0
+    compacted_points: int = 0
+    """Of ``points``, those that stood in chunks."""
     log_lines: int = 0
     spans: int = 0
     media_items: int = 0
@@ -77,7 +79,8 @@ class Freed:
     @property
     def size_bytes(self) -> int:
         """Bytes: of media exactly, of rows about."""
-        return POINT_BYTES * self.points + self.log_bytes + self.span_bytes + self.media_bytes
+        points = point_bytes(self.points, compacted=self.compacted_points)
+        return points + self.log_bytes + self.span_bytes + self.media_bytes
 
 
 async def purge_run(
@@ -116,17 +119,14 @@ async def purge_run(
             raise StateError("The run is not in the trash: DELETE puts it there first.")
         cursor = await connection.execute(query("retention.objects"), {"run": run_id})
         objects = [key for (key,) in await cursor.fetchall()]
-        points = await connection.execute(
-            query("retention.delete_points"), {"run": run_id, "first": SCALAR_STEP}
-        )
+        points = await _delete_points(connection, run_id, first=SCALAR_STEP)
         await connection.execute(query("retention.delete_run"), {"run": run_id})
         await connection.execute(
             query("retention.remember_deletion"), {"run": run_id, "project": project_id}
         )
         await tell_of_deletion(connection, project_id, run_id)
-        freed = Freed(
+        freed = points + Freed(
             purged_runs=1,
-            points=points.rowcount,
             log_lines=log_lines,
             spans=spans,
             media_items=media,
@@ -148,6 +148,16 @@ async def purge_run(
     for key in objects:
         await delete_object(store, key)
     return freed
+
+
+async def _delete_points(connection: Connection, run_id: UUID, *, first: int) -> Freed:
+    """Delete the points of a run from a step on, and all of its chunks."""
+    cursor = await connection.execute(query("retention.delete_chunks"), {"run": run_id})
+    (in_chunks,) = await cursor.fetchone() or (0,)
+    rows = await connection.execute(
+        query("retention.delete_points"), {"run": run_id, "first": first}
+    )
+    return Freed(points=int(in_chunks) + rows.rowcount, compacted_points=int(in_chunks))
 
 
 async def delete_project(
@@ -199,6 +209,7 @@ async def foresee(connection: Connection, retention: Retention) -> Freed:
         span_bytes=row[5],
         media_items=row[6],
         media_bytes=row[7],
+        compacted_points=row[8],
     )
     if retention.tracking_days is not None:
         cursor = await connection.execute(
@@ -212,6 +223,7 @@ async def foresee(connection: Connection, retention: Retention) -> Freed:
             log_bytes=row[3],
             spans=row[4],
             span_bytes=row[5],
+            compacted_points=row[6],
         )
     if retention.media_days is not None:
         cursor = await connection.execute(
@@ -273,17 +285,14 @@ async def _prune(database: Database, reach: Reach, run_id: UUID) -> Freed:
             return Freed()
         _, _, _, log_lines, log_bytes, spans, span_bytes, _, _ = row
         await connection.execute(query("retention.seal"), about)
-        points = await connection.execute(
-            query("retention.delete_points"), {**about, "first": SCALAR_STEP + 1}
-        )
+        points = await _delete_points(connection, run_id, first=SCALAR_STEP + 1)
         await connection.execute(query("retention.delete_lines"), about)
         await connection.execute(query("retention.delete_spans"), about)
         await connection.execute(
-            query("retention.note_pruned"), {**about, "points": points.rowcount}
+            query("retention.note_pruned"), {**about, "points": points.points}
         )
-        return Freed(
+        return points + Freed(
             pruned_runs=1,
-            points=points.rowcount,
             log_lines=log_lines,
             spans=spans,
             log_bytes=log_bytes,

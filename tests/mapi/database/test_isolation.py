@@ -22,6 +22,14 @@ pytestmark = pytest.mark.anyio
 WITHOUT_TENANT = {"migrations", "server_secrets", "turns"}
 
 
+#: What they are of: nobody has a grant on them.
+PARTITIONS = ("run_metric_points_", "run_metric_chunks_")
+
+
+def is_partition(table: str) -> bool:
+    return table.startswith(PARTITIONS)
+
+
 def catalogue(server: EmbeddedServer, statement: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(server.superuser_url()) as connection:
         return connection.execute(statement).fetchall()
@@ -95,7 +103,7 @@ def test_the_server_has_no_grant_on_partitions_and_cannot_rewrite_the_audit(
         "select table_name, privilege_type from information_schema.role_table_grants"
         " where table_schema = 'mapi' and grantee in ('mapi_app', 'mapi', 'PUBLIC')",
     )
-    assert not [name for name, _ in grants if name.startswith("run_metric_points_")]
+    assert not [name for name, _ in grants if is_partition(name)]
     assert {kind for name, kind in grants if name == "audit"} == {"SELECT", "INSERT"}
     assert {kind for name, kind in grants if name == "tenants"} == {"SELECT"}
     for table in WITHOUT_TENANT:
@@ -134,7 +142,7 @@ async def test_without_a_tenant_no_table_shows_a_row(
     tenant.run()
     async with database.outside() as connection:
         for table in [*tables(server), "run_metrics"]:
-            if table.startswith("run_metric_points_"):
+            if is_partition(table):
                 continue
             cursor = await connection.execute(
                 sql.SQL("select count(*) from {}").format(sql.Identifier(table))
@@ -147,6 +155,9 @@ insert into mapi.run_series (tenant_id, run_id, attempt, key, labels, labels_has
 values (%(t)s, %(r)s, 1, 'loss', '{}', 0, 'api');
 insert into mapi.run_metric_points
 select tenant_id, id, 0, now(), 1.0 from mapi.run_series where tenant_id = %(t)s;
+insert into mapi.run_metric_chunks
+select tenant_id, id, 1, 1, 1, '{1}', '{2026-01-01}', '{1.0}' from mapi.run_series
+where tenant_id = %(t)s;
 insert into mapi.run_metric_summary (
     tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar, count,
     nonfinite_count, first_time, last_time, last_step, last_value, finite_sum, source
@@ -215,7 +226,7 @@ async def test_no_table_lets_one_tenant_see_change_or_forge_rows_of_another(
 ) -> None:
     plant(server, tenant)
     for table in tables(server):
-        if table.startswith("run_metric_points_"):
+        if is_partition(table):
             continue
         name = sql.Identifier(table)
         column = sql.Identifier("id" if table == "tenants" else "tenant_id")

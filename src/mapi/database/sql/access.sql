@@ -203,6 +203,7 @@ select
     project.name as project,
     count(run.id) as runs,
     coalesce(sum(run.point_count), 0)::bigint as points,
+    coalesce(sum(run.compacted_count), 0)::bigint as compacted_points,
     coalesce(sum(run.series_count), 0)::bigint as series,
     coalesce(sum(run.log_count), 0)::bigint as log_lines,
     coalesce(sum(run.log_bytes), 0)::bigint as log_bytes,

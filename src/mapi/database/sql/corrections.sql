@@ -6,6 +6,19 @@ where
     and key = %(key)s
     and labels_hash = %(hash)s
 
+-- name: delete_chunks
+-- Those that lie within the steps as a whole.
+with gone as (
+    delete from run_metric_chunks
+    where
+        tenant_id = mapi.current_tenant()
+        and series_id = any (%(series)s)
+        and first_step >= %(first)s
+        and last_step <= %(last)s
+    returning count
+)
+select coalesce(sum(count), 0)::bigint from gone
+
 -- name: delete_points
 delete from run_metric_points
 where
@@ -23,6 +36,10 @@ where
     and not exists (
         select from run_metric_points as points
         where points.tenant_id = series.tenant_id and points.series_id = any (%(series)s)
+    )
+    and not exists (
+        select from run_metric_chunks as chunk
+        where chunk.tenant_id = series.tenant_id and chunk.series_id = any (%(series)s)
     )
 returning series.id
 

@@ -10,15 +10,46 @@ where
 order by series.attempt desc
 
 -- name: read_one
--- The points of a series that one attempt wrote: one walk along the primary key. With the tenant's
--- number the condition of its policy is asked for once, and not for each of a million rows.
+-- The points of a series that one attempt wrote: one walk along the primary key, and along as many
+-- chunks as have the points that are wanted. With the tenant's number the condition of its policy is
+-- asked for once, and not for each of a million rows.
 select points.step, points.time, points.value
-from run_metric_points as points
-where
-    points.tenant_id = %(tenant)s
-    and points.series_id = %(series_id)s
-    and points.step >= %(first)s
-    and points.step <= %(last)s
+from (
+    (
+        select live.step, live.time, live.value
+        from run_metric_points as live
+        where
+            live.tenant_id = %(tenant)s
+            and live.series_id = %(series_id)s
+            and live.step >= %(first)s
+            and live.step <= %(last)s
+        order by live.step
+        limit %(limit)s
+    )
+    union all
+    select unpacked.step, unpacked.time, unpacked.value
+    from (
+        select
+            unnest(chunk.steps) as step, unnest(chunk.times) as "time",
+            unnest(chunk.values) as value
+        from (
+            select
+                one.steps, one.times, one.values,
+                -- Of the first chunk some points may lie before the stretch.
+                sum(case when one.first_step >= %(first)s then one.count else 0 end) over (
+                    order by one.first_step rows between unbounded preceding and 1 preceding
+                ) as points_before
+            from run_metric_chunks as one
+            where
+                one.tenant_id = %(tenant)s
+                and one.series_id = %(series_id)s
+                and one.last_step >= %(first)s
+                and one.first_step <= %(last)s
+        ) as chunk
+        where coalesce(chunk.points_before, 0) < %(limit)s
+    ) as unpacked
+    where unpacked.step >= %(first)s and unpacked.step <= %(last)s
+) as points
 order by points.step
 limit %(limit)s
 
@@ -31,13 +62,37 @@ order by step
 limit %(limit)s
 
 -- name: count_one
-select count(*)
-from run_metric_points as points
-where
-    points.tenant_id = %(tenant)s
-    and points.series_id = %(series_id)s
-    and points.step >= %(first)s
-    and points.step <= %(last)s
+-- A chunk that lies in the stretch as a whole is not opened.
+select
+    (
+        select count(*)
+        from run_metric_points as points
+        where
+            points.tenant_id = %(tenant)s
+            and points.series_id = %(series_id)s
+            and points.step >= %(first)s
+            and points.step <= %(last)s
+    ) + (
+        select coalesce(
+            sum(
+                case
+                    when chunk.first_step >= %(first)s and chunk.last_step <= %(last)s
+                        then chunk.count
+                    else (
+                        select count(*) from unnest(chunk.steps) as own (step)
+                        where own.step >= %(first)s and own.step <= %(last)s
+                    )
+                end
+            ),
+            0
+        )::bigint
+        from run_metric_chunks as chunk
+        where
+            chunk.tenant_id = %(tenant)s
+            and chunk.series_id = %(series_id)s
+            and chunk.last_step >= %(first)s
+            and chunk.first_step <= %(last)s
+    )
 
 -- name: count_merged
 select count(*)
@@ -52,108 +107,6 @@ where
     and run_id = %(run)s
     and key = %(key)s
     and labels_hash = %(hash)s
-
--- name: extent
--- The first and the last step; two look-ups a part, however long it is.
-select min(ends.first_step), max(ends.last_step)
-from unnest(%(series)s::int8[], %(stops)s::int8[]) as part (series_id, stop)
-cross join lateral (
-    select
-        (
-            select min(points.step) from run_metric_points as points
-            where
-                points.tenant_id = mapi.current_tenant()
-                and points.series_id = part.series_id
-                and points.step >= %(first)s
-                and points.step <= least(%(last)s, part.stop - 1)
-        ) as first_step,
-        (
-            select max(points.step) from run_metric_points as points
-            where
-                points.tenant_id = mapi.current_tenant()
-                and points.series_id = part.series_id
-                and points.step >= %(first)s
-                and points.step <= least(%(last)s, part.stop - 1)
-        ) as last_step
-) as ends
-
--- name: pieces_one
--- What lies in pieces of equal width. PostgreSQL orders NaN above infinity, so a piece that holds
--- something non-finite shows it at one of its ends; who reads asks again there. A piece is found
--- by the step; a scalar, which is stored below all steps, lies in the first. Whoever reads puts the
--- pieces in order: told to, the planner would sort a million points instead (two times as long).
-select
-    (greatest(points.step, %(origin)s) - %(origin)s) / %(width)s as piece,
-    count(*), min(points.step), max(points.step), min(points.value), max(points.value)
-from run_metric_points as points
-where
-    points.tenant_id = %(tenant)s
-    and points.series_id = %(series_id)s
-    and points.step >= %(first)s
-    and points.step <= %(last)s
-group by 1
-
--- name: pieces_merged
-select
-    (greatest(step, %(origin)s) - %(origin)s) / %(width)s as piece,
-    count(*), min(step), max(step), min(value), max(value)
-from mapi.curve_points(
-    %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[], %(first)s::int8, %(last)s::int8
-)
-group by 1
-
--- name: finite_in
--- Of stretches of steps that hold something non-finite: how much, and the ends of the rest.
-select finite.nonfinite, finite.low, finite.high
-from unnest(%(firsts)s::int8[], %(lasts)s::int8[])
-    with ordinality as stretch (first_step, last_step, ordinal)
-cross join lateral (
-    select
-        count(*) filter (where value in ('NaN', 'Infinity', '-Infinity')) as nonfinite,
-        min(value) filter (where value not in ('NaN', 'Infinity', '-Infinity')) as low,
-        max(value) filter (where value not in ('NaN', 'Infinity', '-Infinity')) as high
-    from mapi.curve_points(
-        %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[],
-        stretch.first_step, stretch.last_step
-    )
-) as finite
-order by stretch.ordinal
-
--- name: find_values
--- The lowest step in each stretch that has the wanted value, and the value as it stands there (of
--- 0 and -0, which are equal, the one that was logged); without a wanted value the first one.
-select found.step, found.value
-from unnest(%(firsts)s::int8[], %(lasts)s::int8[], %(values)s::float8[])
-    with ordinality as stretch (first_step, last_step, wanted, ordinal)
-left join lateral (
-    select step, value
-    from mapi.curve_points(
-        %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[],
-        stretch.first_step, stretch.last_step
-    )
-    where stretch.wanted is null or value = stretch.wanted
-    order by step
-    limit 1
-) as found on true
-order by stretch.ordinal
-
--- name: find_values_one
-select found.step, found.value
-from unnest(%(firsts)s::int8[], %(lasts)s::int8[], %(values)s::float8[])
-    with ordinality as stretch (first_step, last_step, wanted, ordinal)
-left join lateral (
-    select points.step, points.value
-    from run_metric_points as points
-    where
-        points.tenant_id = %(tenant)s
-        and points.series_id = %(series_id)s
-        and points.step >= stretch.first_step
-        and points.step <= stretch.last_step
-        and (stretch.wanted is null or points.value = stretch.wanted)
-    order by points.step
-    limit 1
-) as found on true
-order by stretch.ordinal
 
 -- name: axis_extent
 -- How many points there are, how many of them have a place on the axis, and where it begins and

@@ -17,12 +17,10 @@ from (
     select distinct on (part.member, points.step) points.value
     from unnest(%(members)s::int4[], %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[])
         as part (member, series_id, attempt, stop)
-    join run_metric_points as points
-        on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
-    where
-        points.step >= %(first)s
-        and points.step <= %(last)s
-        and (part.stop is null or points.step < part.stop)
+    cross join lateral mapi.series_points(
+        mapi.current_tenant(), part.series_id, %(first)s::int8, %(last)s::int8
+    ) as points
+    where part.stop is null or points.step < part.stop
     order by part.member, points.step, part.attempt desc
 ) as chosen
 
@@ -39,12 +37,10 @@ from (
         %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
         %(stops)s::int8[]
     ) as part (member, group_ordinal, series_id, attempt, stop)
-    join run_metric_points as points
-        on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
-    where
-        points.step >= %(first)s
-        and points.step <= %(last)s
-        and (part.stop is null or points.step < part.stop)
+    cross join lateral mapi.series_points(
+        mapi.current_tenant(), part.series_id, %(first)s::int8, %(last)s::int8
+    ) as points
+    where part.stop is null or points.step < part.stop
     order by part.member, points.step, part.attempt desc
 ) as chosen
 where chosen.value not in ('NaN', 'Infinity', '-Infinity')
@@ -77,12 +73,10 @@ from (
             %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
             %(stops)s::int8[]
         ) as part (member, group_ordinal, series_id, attempt, stop)
-        join run_metric_points as points
-            on points.tenant_id = mapi.current_tenant() and points.series_id = part.series_id
-        where
-            points.step >= %(first)s
-            and points.step <= %(last)s
-            and (part.stop is null or points.step < part.stop)
+        cross join lateral mapi.series_points(
+            mapi.current_tenant(), part.series_id, %(first)s::int8, %(last)s::int8
+        ) as points
+        where part.stop is null or points.step < part.stop
         order by part.member, points.step, part.attempt desc
     ) as chosen
     where chosen.value not in ('NaN', 'Infinity', '-Infinity')

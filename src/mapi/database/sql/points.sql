@@ -49,21 +49,50 @@ from unnest(%(series)s::int8[], %(steps)s::int8[], %(times)s::timestamptz[], %(v
     as given (series_id, step, time, value)
 
 -- name: find_stored
--- Which of the points have their place taken, and by what value.
-select array_agg(given.ordinal - 1), array_agg(points.value)
-from
-    unnest(%(series)s::int8[], %(steps)s::int8[]) with ordinality as given (series_id, step, ordinal)
-join run_metric_points as points
-    on points.tenant_id = mapi.current_tenant()
-    and points.series_id = given.series_id
-    and points.step = given.step
+-- Which of the points have their place taken, and by what value. A chunk that may have one is opened
+-- once, for all of them.
+with given as materialized (
+    select wanted.series_id, wanted.step, wanted.ordinal
+    from unnest(%(series)s::int8[], %(steps)s::int8[]) with ordinality
+        as wanted (series_id, step, ordinal)
+),
+found as (
+    select given.ordinal, points.value
+    from given
+    join run_metric_points as points
+        on points.tenant_id = mapi.current_tenant()
+        and points.series_id = given.series_id
+        and points.step = given.step
+    union all
+    select given.ordinal, unpacked.value
+    from (
+        select chunk.series_id, unnest(chunk.steps) as step, unnest(chunk.values) as value
+        from (
+            select series_id, min(step) as first_step, max(step) as last_step
+            from given
+            group by series_id
+        ) as span
+        join run_metric_chunks as chunk
+            on chunk.tenant_id = mapi.current_tenant()
+            and chunk.series_id = span.series_id
+            and chunk.last_step >= span.first_step
+            and chunk.first_step <= span.last_step
+    ) as unpacked
+    join given on given.series_id = unpacked.series_id and given.step = unpacked.step
+)
+select array_agg(ordinal - 1), array_agg(value) from found
 
 -- name: count_sizes
-select wanted.ordinal - 1, count(*)
+select
+    wanted.ordinal - 1,
+    (
+        select count(*) from run_metric_points as points
+        where points.tenant_id = mapi.current_tenant() and points.series_id = wanted.id
+    ) + (
+        select coalesce(sum(chunk.count), 0)::bigint from run_metric_chunks as chunk
+        where chunk.tenant_id = mapi.current_tenant() and chunk.series_id = wanted.id
+    )
 from unnest(%(series)s::int8[]) with ordinality as wanted (id, ordinal)
-join run_metric_points as points
-    on points.tenant_id = mapi.current_tenant() and points.series_id = wanted.id
-group by wanted.ordinal
 
 -- name: make_series
 insert into run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)
@@ -145,8 +174,9 @@ chosen as (
         points.step, points.time, points.value,
         points.value not in ('NaN', 'Infinity', '-Infinity') as is_finite
     from part
-    join run_metric_points as points
-        on points.tenant_id = mapi.current_tenant() and points.series_id = part.id
+    cross join lateral mapi.series_points(
+        mapi.current_tenant(), part.id, -1, 9223372036854775807
+    ) as points
     where part.stop is null or points.step < part.stop
     order by part.key, part.labels_hash, points.step, part.attempt desc
 ),
@@ -205,4 +235,3 @@ where
             and pruned.labels_hash = wanted.hash
             and pruned.sealed_through_step is not null
     )
-

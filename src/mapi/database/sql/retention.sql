@@ -25,6 +25,19 @@ where
     and points.series_id = series.id
     and points.step >= %(first)s
 
+-- name: delete_chunks
+with gone as (
+    delete from run_metric_chunks as chunk
+    using run_series as series
+    where
+        series.tenant_id = mapi.current_tenant()
+        and series.run_id = %(run)s
+        and chunk.tenant_id = series.tenant_id
+        and chunk.series_id = series.id
+    returning chunk.count
+)
+select coalesce(sum(count), 0)::bigint from gone
+
 -- name: objects
 select object_key from run_media where tenant_id = mapi.current_tenant() and run_id = %(run)s
 
@@ -60,7 +73,7 @@ limit %(limit)s
 select
     count(*), coalesce(sum(point_count), 0)::bigint, coalesce(sum(log_count), 0)::bigint,
     coalesce(sum(log_bytes), 0)::bigint, coalesce(sum(span_count), 0)::bigint,
-    coalesce(sum(span_bytes), 0)::bigint
+    coalesce(sum(span_bytes), 0)::bigint, coalesce(sum(compacted_count), 0)::bigint
 from runs
 where
     tenant_id = mapi.current_tenant()
@@ -74,7 +87,7 @@ select
     count(*), coalesce(sum(point_count), 0)::bigint, coalesce(sum(log_count), 0)::bigint,
     coalesce(sum(log_bytes), 0)::bigint, coalesce(sum(span_count), 0)::bigint,
     coalesce(sum(span_bytes), 0)::bigint, coalesce(sum(media_count), 0)::bigint,
-    coalesce(sum(media_bytes), 0)::bigint
+    coalesce(sum(media_bytes), 0)::bigint, coalesce(sum(compacted_count), 0)::bigint
 from runs
 where
     tenant_id = mapi.current_tenant()
@@ -85,14 +98,25 @@ where
 update run_series as series
 set sealed_through_step = greatest(coalesce(series.sealed_through_step, -1), known.last_step)
 from (
-    select points.series_id, max(points.step) as last_step
-    from run_metric_points as points
-    join run_series as own
-        on own.tenant_id = points.tenant_id and own.id = points.series_id
-    where own.tenant_id = mapi.current_tenant() and own.run_id = %(run)s and points.step >= 0
-    group by points.series_id
+    select
+        own.id,
+        greatest(
+            (
+                select max(points.step) from run_metric_points as points
+                where points.tenant_id = own.tenant_id and points.series_id = own.id
+            ),
+            (
+                select max(chunk.last_step) from run_metric_chunks as chunk
+                where chunk.tenant_id = own.tenant_id and chunk.series_id = own.id
+            )
+        ) as last_step
+    from run_series as own
+    where own.tenant_id = mapi.current_tenant() and own.run_id = %(run)s
 ) as known
-where series.tenant_id = mapi.current_tenant() and series.id = known.series_id
+where
+    series.tenant_id = mapi.current_tenant()
+    and series.id = known.id
+    and known.last_step >= 0
 
 -- name: delete_lines
 delete from run_logs where tenant_id = mapi.current_tenant() and run_id = %(run)s
@@ -103,6 +127,7 @@ delete from run_spans where tenant_id = mapi.current_tenant() and run_id = %(run
 -- name: note_pruned
 update runs set
     point_count = point_count - %(points)s,
+    compacted_count = 0,
     log_count = 0,
     log_bytes = 0,
     span_count = 0,
@@ -158,7 +183,6 @@ select object_key, size_bytes from gone
 select object_key from run_media
 where tenant_id = mapi.current_tenant() and object_key = any (%(keys)s)
 
-
 -- name: runs_of_project
 select id from runs
 where tenant_id = mapi.current_tenant() and project_id = %(project)s
@@ -167,6 +191,3 @@ limit %(limit)s
 
 -- name: delete_project
 delete from projects where tenant_id = mapi.current_tenant() and id = %(project)s
-
--- name: delete_points_of_tenant
-delete from run_metric_points where tenant_id = mapi.current_tenant()

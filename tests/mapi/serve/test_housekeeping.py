@@ -1,0 +1,63 @@
+"""What the server does once an hour, and an operator whenever he likes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from tests.mapi.storing import temporary_objects
+from tests.mapi.tracking.log_model import batch_of
+
+from mapi.config import settings_from
+from mapi.database.turns import in_turn
+from mapi.errors import StateError
+from mapi.serve.administration import Administration
+from mapi.tracking.ingest import write_points
+
+if TYPE_CHECKING:
+    from tests.mapi.tenants import Tenant
+
+    from mapi.database.door import Database
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_operator_compacts_every_tenants_runs_that_are_over(
+    database: Database, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    objects, _ = temporary_objects()
+    administration = Administration(database, None, objects)
+    await administration.compact(0)  # what other tests left
+    for one in (tenant, other_tenant):
+        run_id = one.run()
+        async with database.transaction(one.reach) as connection:
+            points = [(0, step, step, float(step)) for step in range(10)]
+            await write_points(connection, run_id, batch_of(points))
+        with psycopg.connect(one.server.superuser_url()) as superuser:
+            superuser.execute(
+                "update mapi.runs set status = 'failed', finished = now() - interval '3 hours'"
+                " where id = %s",
+                [run_id],
+            )
+    heard: list[int] = []
+    assert await administration.compact(4) == 0
+    assert await administration.compact(2, told=heard.append) == 20
+    assert heard == [10, 10]
+    assert await administration.compact(0) == 0
+
+
+async def test_an_operator_hears_that_the_server_is_at_it(database: Database) -> None:
+    objects, _ = temporary_objects()
+    administration = Administration(database, None, objects)
+
+    async def work() -> None:
+        with pytest.raises(StateError, match="look again later"):
+            await administration.compact(0)
+
+    await in_turn(database, "compaction", work)
+
+
+def test_how_long_a_run_must_be_over_is_a_setting() -> None:
+    assert settings_from({}).compaction_hours == 24
+    assert settings_from({"MAPI_COMPACTION_HOURS": "0"}).compaction_hours == 0
