@@ -96,6 +96,8 @@ _ROUTES = (
     runs.read,
     runs.change,
     runs.trash,
+    runs.cancel,
+    runs.retry,
     runs.restore,
     runs.purge,
     runs.heartbeat,

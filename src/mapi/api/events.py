@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -352,13 +352,11 @@ def note_changes(changes: Changes) -> Callable[[Message, ASGIScope], Awaitable[N
             return
         if scope["route_handler"].opt.get(IS_QUIET):
             return
-        run = scope.get("path_params", {}).get("run") or _made(message)
         user = scope.get("user")
-        if run and isinstance(user, Principal):
-            try:
-                changes.touch(user.tenant_id, uuid_from_text(RUN, str(run)))
-            except NotFoundError:
-                return
+        for run in (scope.get("path_params", {}).get("run"), _made(message)):
+            if run and isinstance(user, Principal):
+                with suppress(NotFoundError):
+                    changes.touch(user.tenant_id, uuid_from_text(RUN, str(run)))
 
     return note
 

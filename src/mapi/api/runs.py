@@ -1,4 +1,4 @@
-"""``/v1/runs``: make, read, change; to the trash and back; signs of life."""
+"""``/v1/runs``: make, read, change, cancel, retry; to the trash and back; signs of life."""
 
 from typing import Any
 from uuid import UUID
@@ -19,7 +19,7 @@ from mapi.database.door import Connection, Database
 from mapi.objects.store import ObjectStore
 from mapi.tracking.following import Following
 from mapi.tracking.heartbeat import beat
-from mapi.tracking.life import patch_run, restore_run, trash_run
+from mapi.tracking.life import cancel_run, patch_run, restore_run, retry_run, trash_run
 from mapi.tracking.making import make_run
 from mapi.tracking.retention import purge_run
 from mapi.tracking.runs import create_run, get_run
@@ -28,7 +28,17 @@ from mapi.wire.decoding import BODY_BYTES_MAX, decode
 from mapi.wire.enums import RunStatus, Scope
 from mapi.wire.runs import Heartbeat, RunCreate, RunFacts, RunPatch, decode_run_create
 
-__all__ = ["change", "create", "heartbeat", "purge", "read", "restore", "trash"]
+__all__ = [
+    "cancel",
+    "change",
+    "create",
+    "heartbeat",
+    "purge",
+    "read",
+    "restore",
+    "retry",
+    "trash",
+]
 
 _PATCH_TYPES = (MERGE_PATCH, "application/json")
 
@@ -96,6 +106,54 @@ async def change(
 
     found = await database.run(request.user.reach, work)
     return Response(found, headers={"ETag": found.etag})
+
+
+@post(
+    "/v1/runs/{run:str}/cancel",
+    opt={RIGHT: Scope.WRITE, VERSION_PROBLEMS: (409, 412)},
+    status_code=200,
+    summary="Cancel a run",
+)
+async def cancel(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts]:
+    """Stop a run that goes on or waits; one that was cancelled before stays as it is."""
+    expected = expected_versions(request)
+
+    async def work(connection: Connection) -> RunFacts:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        await cancel_run(connection, run_id, by=request.user.name, expected=expected)
+        return await get_run(connection, run_id)
+
+    found = await database.run(request.user.reach, work)
+    return Response(found, headers={"ETag": found.etag})
+
+
+@post(
+    "/v1/runs/{run:str}/retry",
+    opt={RIGHT: Scope.WRITE, MAKES: True, VERSION_PROBLEMS: (409,)},
+    status_code=201,
+    summary="Try a run again",
+)
+async def retry(
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+) -> Response[RunFacts]:
+    """Make a run that tries again what this one was to do, in its experiment and linked to it."""
+
+    async def work(connection: Connection) -> RunFacts:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
+        return await get_run(connection, await retry_run(connection, run_id, by=request.user.name))
+
+    made = await database.run(request.user.reach, work)
+    return Response(
+        made,
+        status_code=201,
+        headers={"ETag": made.etag, "Location": f"/v1/runs/{made.id}"},
+    )
 
 
 @delete(

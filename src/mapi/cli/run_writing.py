@@ -1,4 +1,4 @@
-"""The commands of `mapi runs` that make runs, write into them, change them and take them away."""
+"""The commands of `mapi runs` that make runs and write into them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from mapi import Client
 
-__all__ = ["COMMANDS"]
-
-_STATUSES: Final = ("running", "succeeded", "failed", "cancelled")
+__all__ = ["COMMANDS", "run_argument"]
 
 run_argument = click.argument("run", shell_complete=candidates.runs)
 label_option = items_option("--label", "labels", what="What tells apart what has the same key.")
@@ -35,6 +33,11 @@ step_option = click.option("--step", type=int, help="0 or more.")
 @click.option("--experiment", shell_complete=candidates.experiments, help="Its id or exact name.")
 @click.option("--external-id", help="What you call it: the same again gives the run that has it.")
 @click.option("--parent", shell_complete=candidates.runs, help="The run above it.")
+@click.option(
+    "--spec",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="A file of JSON that says what a runner is to execute; - is the standard input.",
+)
 @body_option
 @asks
 def create(  # noqa: PLR0913 - its options
@@ -47,11 +50,12 @@ def create(  # noqa: PLR0913 - its options
     experiment: str | None,
     external_id: str | None,
     parent: str | None,
+    spec: str | None,
     output: str | None,
 ) -> None:
     """Make a run, and print its id.
 
-    It counts as running until `mapi runs edit RUN --status succeeded`, and as lost when nobody says
+    With --spec it waits for a runner. Without, it counts as running until `mapi runs edit RUN --status succeeded`, and as lost when nobody says
     anything of it for a minute; whoever writes to it later is welcome all the same.
 
     \b
@@ -65,11 +69,24 @@ def create(  # noqa: PLR0913 - its options
         experiment=experiment,
         external_id=external_id,
         parent=parent,
+        spec=None if spec is None else _spec_of(spec),
     )
     if output is not None:
         print_body(run.facts)
     else:
         click.echo(run.id)
+
+
+def _spec_of(file: str) -> dict[str, Any]:
+    from mapi.wire.decoding import BODY_BYTES_MAX
+
+    with click.open_file(file, "rb") as opened:
+        found = _json(opened.read(2 * BODY_BYTES_MAX).decode(errors="replace"))
+    if not isinstance(found, dict):
+        raise PointedError(
+            f"{file}: expected a JSON object with a kind of Fit, Score or Workflow."
+        )
+    return found
 
 
 @click.command("log-metric")
@@ -317,62 +334,6 @@ def _say_media(kept: Any, output: str | None) -> None:
         )
 
 
-@click.command("edit")
-@run_argument
-@click.option("--name", help="What people call it.")
-@click.option("--note", help="Markdown.")
-@click.option("--experiment", shell_complete=candidates.experiments, help="Its id or exact name.")
-@click.option("--no-experiment", is_flag=True, help="Take it out of its experiment.")
-@click.option("--status", type=click.Choice(_STATUSES), help="How it ended.")
-@click.option("--reason", help="Why it ended.")
-@body_option
-@asks
-def edit(
-    api: Client,
-    *,
-    run: str,
-    no_experiment: bool,
-    output: str | None,
-    **wanted: str | None,
-) -> None:
-    """Change name, note, experiment or status of a run; what is not named stays.
-
-    \b
-    mapi runs edit RUN --status failed --reason "out of memory"
-    """  # noqa: D301 - click reads the control character
-    changes: dict[str, Any] = {name: text for name, text in wanted.items() if text is not None}
-    if no_experiment:
-        changes["experiment"] = None
-    if not changes:
-        raise click.UsageError("say what to change, such as --name")
-    facts = api.runs.update(run, **changes)
-    if output is not None:
-        print_body(facts)
-    else:
-        click.echo(f"{facts.id} is changed")
-
-
-@click.command("rm")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.runs)
-@asks
-def remove(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Put runs into the trash, from where `mapi runs restore` brings them back for a while."""
-    for run in runs:
-        api.runs.delete(run)
-        click.echo(f"{run} is in the trash")
-
-
-@click.command("restore")
-@click.argument(
-    "runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.trashed
-)
-@asks
-def restore(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Take runs out of the trash; `mapi runs ls --trashed` lists what is there."""
-    for run in runs:
-        click.echo(f"{api.runs.restore(run).id} is back")
-
-
 COMMANDS: Final = (
     create,
     log_metric,
@@ -381,7 +342,4 @@ COMMANDS: Final = (
     log_line,
     log_image,
     log_table,
-    edit,
-    remove,
-    restore,
 )

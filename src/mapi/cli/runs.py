@@ -1,6 +1,6 @@
 """`mapi runs`: find, read and follow runs.
 
-`run_writing` has what changes them, `run_comparing` what sets them side by side, and `run_files` what
+`run_writing` has what makes and fills them, `run_life` what changes and ends them, `run_comparing` what sets them side by side, and `run_files` what
 makes files of them.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mapi.cli import candidates, run_comparing, run_files, run_writing
+from mapi.cli import candidates, run_comparing, run_files, run_life, run_writing
 from mapi.cli.asking import PointedError, asks, items_option, pairs_of, pointing
 from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
 
@@ -42,7 +42,12 @@ def command() -> None:
     """  # noqa: D301 - click reads the control character
 
 
-for one in (*run_writing.COMMANDS, *run_comparing.COMMANDS, *run_files.COMMANDS):
+for one in (
+    *run_writing.COMMANDS,
+    *run_life.COMMANDS,
+    *run_comparing.COMMANDS,
+    *run_files.COMMANDS,
+):
     command.add_command(one)
 
 
@@ -141,7 +146,7 @@ def show(api: Client, *, run: str, output: str | None) -> None:
         print_body(facts)
         return
     for name in (
-        "id", "name", "status", "reason", "experiment", "parent", "user", "created", "started",
+        "id", "name", "status", "reason", "experiment", "parent", "retry_of", "user", "created", "started",
         "finished", "external_id", "note",
     ):  # fmt: skip
         value = getattr(facts, name)

@@ -206,7 +206,7 @@ async def _run_lines(reader: _Reader) -> AsyncIterator[list[msgspec.Struct]]:
 
 
 def _run_line(run: str, row: dict[str, Any]) -> RunLine:
-    parent = row["parent_id"]
+    parent, retried = row["parent_id"], row["retry_of_id"]
     return RunLine(
         run=run,
         kind=RunKind(row["kind"]),
@@ -215,6 +215,7 @@ def _run_line(run: str, row: dict[str, Any]) -> RunLine:
         note=row["note"],
         reason=row["reason"],
         parent=None if parent is None else text_from_uuid(RUN, parent),
+        retry_of=None if retried is None else text_from_uuid(RUN, retried),
         experiment=row["experiment"],
         user=row["user_name"],
         external_id=row["external_id"],

@@ -152,6 +152,8 @@ class _Check:
             _refuse(number, "/run", f"a file has at most {_RUNS_MAX} runs")
         if line.parent is not None:
             _run_id(number, "/parent", line.parent)
+        if line.retry_of is not None:
+            _run_id(number, "/retry_of", line.retry_of)
         for at, wrong in (("/name", check_name(line.name)), ("/note", check_note(line.note))):
             if wrong is not None:
                 _refuse(number, at, wrong)

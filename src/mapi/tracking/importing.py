@@ -118,7 +118,8 @@ class _Import:
         self._is_new = False
         #: How many lines of a type the run had so far.
         self._places: Counter[type] = Counter()
-        self._parents: list[tuple[UUID, UUID]] = []
+        #: Run, what links it, and the other run.
+        self._links: list[tuple[UUID, str, UUID]] = []
         self.rows: Counter[str] = Counter()
         self.warnings: list[str] = []
 
@@ -148,13 +149,13 @@ class _Import:
         self._places[type(first)] += len(lines)
 
     async def finish(self) -> None:
-        """End the last run, and put runs below their parents."""
+        """End the last run, and link runs to their parents and to what they try again."""
         await self._end_run()
 
         async def work(connection: Connection) -> None:
-            for run_id, parent in self._parents:
-                about = {"id": run_id, "parent": parent}
-                await connection.execute(query("importing.set_parent"), about)
+            for run_id, name, other in self._links:
+                about = {"id": run_id, "other": other}
+                await connection.execute(query(f"importing.set_{name}"), about)
 
         await self._database.run(self._principal.reach, work)
 
@@ -168,8 +169,9 @@ class _Import:
         self._run = line
         self._places.clear()
         self.rows["run"] += 1
-        if line.parent is not None:
-            self._parents.append((run_id, uuid_from_text(RUN, line.parent)))
+        for name, other in (("parent", line.parent), ("retry_of", line.retry_of)):
+            if other is not None:
+                self._links.append((run_id, name, uuid_from_text(RUN, other)))
 
     async def _insert_run(self, connection: Connection, run_id: UUID, line: RunLine) -> bool:
         is_admin = self._principal.may(Scope.ADMIN, self._project_id)

@@ -1,4 +1,4 @@
-"""The life of a run after it was made: what a patch changes, the trash, and the way back.
+"""The life of a run after it was made: what a patch changes, cancel and retry, the trash and back.
 
 The version of a run counts what a patch can change, so that two people who edit the same run do not
 undo each other: whoever says which version was read is refused when there is a newer one.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 from psycopg.rows import dict_row
 
+from mapi.access.identifiers import EXPERIMENT, new_uuid, text_from_uuid
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, StateError
 from mapi.series.names import check_name, check_note
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.wire.runs import RunPatch
 
-__all__ = ["patch_run", "restore_run", "trash_run"]
+__all__ = ["cancel_run", "patch_run", "restore_run", "retry_run", "trash_run"]
 
 #: What a client can say of a run that it executes itself; the others are said by who executes it.
 _OWN_STATUSES: Final = (
@@ -57,8 +58,7 @@ async def patch_run(
     """
     row = await _lock(connection, run_id)
     (expected or Expected()).check(row["version"], what="run")
-    if row["trashed"] is not None:
-        raise StateError("The run is in the trash: POST …/restore brings it back.")
+    _refuse_trashed(row)
     faults = _text_faults(patch)
     if faults:
         raise InvalidError(faults)
@@ -74,6 +74,97 @@ async def patch_run(
         return
     is_alive = wanted["status"] == RunStatus.RUNNING and row["status"] != RunStatus.RUNNING
     await connection.execute(query("life.change"), {"run": run_id, **wanted, "is_alive": is_alive})
+
+
+async def cancel_run(
+    connection: Connection, run_id: UUID, *, by: str, expected: Expected | None = None
+) -> None:
+    """Stop a run that goes on, or waits; one that was cancelled before stays as it is.
+
+    A program that logs from outside learns of it by the answer to its next sign of life.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        by: who says so.
+        expected: the versions that may be changed.
+
+    Raises:
+        NotFoundError: there is no such run.
+        PreconditionError: its version is not expected.
+        StateError: it has ended otherwise, or is in the trash.
+    """
+    row = await _lock(connection, run_id)
+    (expected or Expected()).check(row["version"], what="run")
+    _refuse_trashed(row)
+    status = RunStatus(row["status"])
+    if status is RunStatus.CANCELLED:
+        return
+    if status.is_final:
+        raise StateError(
+            f"The run has {status.value} already; only one that goes on is cancelled."
+        )
+    await connection.execute(
+        query("life.change"),
+        {
+            "run": run_id,
+            "name": row["name"],
+            "note": row["note"],
+            "reason": f"cancelled by {by}",
+            "status": RunStatus.CANCELLED.value,
+            "experiment": row["experiment_id"],
+            "finished": datetime.now(UTC),
+            "is_alive": False,
+        },
+    )
+
+
+async def retry_run(connection: Connection, run_id: UUID, *, by: str) -> UUID:
+    """Make a run that tries again what another one was to do, in its experiment and linked to it.
+
+    It has the name, the note, the tags, the parent and the spec, and begins an empty log. One that is
+    logged from outside runs at once; one with a spec waits for a runner.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        by: who says so.
+
+    Returns:
+        The number of the new run.
+
+    Raises:
+        NotFoundError: there is no such run.
+        StateError: it still goes on or waits, is in the trash, or its experiment is archived.
+    """
+    row = await _lock(connection, run_id)
+    _refuse_trashed(row)
+    status = RunStatus(row["status"])
+    if not status.is_final and status is not RunStatus.LOST:
+        raise StateError(
+            f"The run is {status.value}: wait for its end, or POST …/cancel, before it is tried "
+            "again."
+        )
+    if row["experiment_id"] is not None:
+        await find_experiment(
+            connection,
+            row["project_id"],
+            text_from_uuid(EXPERIMENT, row["experiment_id"]),
+            pointer="/experiment",
+        )
+    is_external = row["kind"] == RunKind.EXTERNAL
+    about = {"run": run_id, "id": new_uuid()}
+    await connection.execute(
+        query("life.retry"),
+        {
+            **about,
+            "status": (RunStatus.RUNNING if is_external else RunStatus.QUEUED).value,
+            "user": by,
+            "is_alive": is_external,
+        },
+    )
+    await connection.execute(query("life.copy_tags"), about)
+    return about["id"]
 
 
 async def trash_run(
@@ -109,6 +200,11 @@ async def _lock(connection: Connection, run_id: UUID) -> dict[str, Any]:
     if row is None:
         raise NotFoundError("There is no such run.")
     return row
+
+
+def _refuse_trashed(row: dict[str, Any]) -> None:
+    if row["trashed"] is not None:
+        raise StateError("The run is in the trash: POST …/restore brings it back.")
 
 
 def _given(value: object, before: object) -> Any:

@@ -232,6 +232,7 @@ async def get_run(connection: Connection, run_id: UUID) -> RunFacts:
         reason=row["reason"],
         experiment=_text_or_none(EXPERIMENT, row["experiment_id"]),
         parent=_text_or_none(RUN, row["parent_id"]),
+        retry_of=_text_or_none(RUN, row["retry_of_id"]),
         user=row["user_name"],
         external_id=row["external_id"],
         created=row["created"],

@@ -75,6 +75,7 @@ class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
         Annotated[str, Meta(max_length=2_000)] | None, Meta(description="Why it ended.")
     ]
     parent: Annotated[RunId | None, Meta(description="The run above.")]
+    retry_of: Annotated[RunId | None, Meta(description="The run that it tries again.")] = None
     experiment: Annotated[
         Annotated[str, Meta(max_length=200)] | None, Meta(description="Its experiment's name.")
     ]

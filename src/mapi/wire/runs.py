@@ -202,6 +202,7 @@ class RunFacts(Answer, kw_only=True):
     reason: Annotated[str | None, Meta(description="Why it ended.")]
     experiment: Annotated[str | None, Meta(description="The experiment's id.")]
     parent: Annotated[str | None, Meta(description="The run above.")]
+    retry_of: Annotated[str | None, Meta(description="The run that this one tries again.")] = None
     user: Annotated[str, Meta(description="Who made it.")]
     external_id: Annotated[str | None, Meta(description="What its writer calls it.")]
     created: Annotated[datetime, Meta(description="When the platform heard of it.")]

@@ -147,16 +147,19 @@ async def test_all_runs_of_a_filter_go_out_and_come_back_with_their_parents(
     caller: Caller, stranger: Caller
 ) -> None:
     parent = await caller.make_run(name="parent", tags={"set": "a"})
+    await caller.send("PATCH", f"/v1/runs/{parent}", json={"status": "failed"})
     children = [
         await caller.make_run(name=f"child {at}", parent=parent, tags={"set": "a"})
         for at in range(3)
     ]
     await caller.make_run(name="other")
+    again = (await caller.post(f"/v1/runs/{parent}/retry", {}, status=201))["id"]
     answer = await caller.send("GET", "/v1/export/runs", params={"filter": "tags.set = a"})
     found = [line["run"] for line in lines_of(answer.content) if line["type"] == "run"]
-    assert found == [*children[::-1], parent]
+    assert found == [again, *children[::-1], parent]
     await bring_in(stranger, answer.content)
     assert (await stranger.get(f"/v1/runs/{children[0]}"))["parent"] == parent
+    assert (await stranger.get(f"/v1/runs/{again}"))["retry_of"] == parent
     table = await caller.send("GET", "/v1/export/runs", params={"format": "csv"})
     assert table.text.splitlines() == ["run,attempt,key,labels,step,time,value"]
     for params, pointer in (

@@ -213,3 +213,130 @@ async def test_one_replica_at_a_time_looks_for_lost_runs(
     found = await asyncio.gather(*(find_lost(database, timeout_seconds=60) for _ in range(2)))
     mine = [str(one[2]) for part in found for one in part if one[0] == tenant.id]
     assert sorted(mine) == sorted(run[4:] for run in runs)
+
+
+async def set_status(tenant: Tenant, run: str, status: str, kind: str = "external") -> None:
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute(
+            "update mapi.runs set status = %s, kind = %s where id = %s", [status, kind, run[4:]]
+        )
+
+
+@pytest.mark.parametrize("status", ["queued", "starting", "running", "lost"])
+@pytest.mark.parametrize("kind", ["external", "fit"])
+async def test_a_run_that_goes_on_is_cancelled_once(
+    caller: Caller, tenant: Tenant, status: str, kind: str
+) -> None:
+    run = await caller.make_run(name="a", note="n")
+    await set_status(tenant, run, status, kind)
+    found = await caller.post(f"/v1/runs/{run}/cancel", {})
+    assert (found["status"], found["reason"]) == ("cancelled", "cancelled by test")
+    assert (found["name"], found["note"]) == ("a", "n")
+    assert found["finished"] is not None
+    assert await caller.post(f"/v1/runs/{run}/cancel", {}) == found
+    # The program that logs it hears of it, and what it still has to say is taken.
+    assert (await caller.post(f"/v1/runs/{run}/heartbeat", {}))["status"] == "cancelled"
+    await caller.log(run, "loss", [1.0])
+    assert (await caller.get(f"/v1/runs/{run}"))["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed"])
+async def test_a_run_that_has_ended_is_not_cancelled(
+    caller: Caller, tenant: Tenant, status: str
+) -> None:
+    run = await caller.make_run()
+    await set_status(tenant, run, status)
+    problem = await caller.post(f"/v1/runs/{run}/cancel", {}, status=409)
+    assert problem["code"] == "STATE_CONFLICT"
+    assert (await caller.get(f"/v1/runs/{run}"))["status"] == status
+
+
+async def test_a_cancel_of_another_version_or_in_the_trash_changes_nothing(
+    caller: Caller,
+) -> None:
+    run = await caller.make_run()
+    etag = (await caller.get(f"/v1/runs/{run}"))["etag"]
+    await patch(caller, run, {"name": "a"})
+    await caller.post(f"/v1/runs/{run}/cancel", {}, status=412, headers={"If-Match": etag})
+    await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    for action in ("cancel", "retry"):
+        problem = await caller.post(f"/v1/runs/{run}/{action}", {}, status=409)
+        assert "restore" in problem["detail"]
+    assert (await caller.get(f"/v1/runs/{run}"))["status"] == "running"
+
+
+async def test_a_retry_is_a_new_run_in_the_same_place(caller: Caller) -> None:
+    await caller.post("/v1/experiments", {"name": "study"}, status=201)
+    mother = await caller.make_run()
+    run = await caller.make_run(
+        name="a",
+        note="n",
+        tags={"team": "ads"},
+        params={"lr": 1},
+        parent=mother,
+        experiment="study",
+        external_id="mine",
+    )
+    await caller.log(run, "loss", [1.0])
+    await patch(caller, run, {"status": "failed"})
+    again = await caller.post(f"/v1/runs/{run}/retry", {}, status=201)
+    first = await caller.get(f"/v1/runs/{run}")
+    assert again["id"] != run
+    assert (again["retry_of"], first["retry_of"]) == (run, None)
+    for name in ("kind", "name", "note", "parent", "experiment", "project"):
+        assert again[name] == first[name], name
+    assert (again["status"], again["external_id"], again["finished"]) == ("running", None, None)
+    assert first["status"] == "failed"
+    where = f"/v1/runs/{again['id']}"
+    assert (await caller.get(f"{where}/tags"))["tags"] == {"team": "ads"}
+    assert (await caller.get(f"{where}/params"))["params"] == {}
+    assert (await caller.get(f"{where}/metrics"))["series"] == []
+    await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    await caller.post(f"/v1/runs/{run}/purge", {})
+    assert (await caller.get(where))["retry_of"] is None
+
+
+async def test_a_retry_of_what_is_executed_waits_for_a_runner(
+    caller: Caller, tenant: Tenant
+) -> None:
+    spec = {"kind": "Fit", "model": "mmm"}
+    run = await caller.make_run(spec=spec)
+    await set_status(tenant, run, "failed", "fit")
+    again = await caller.post(f"/v1/runs/{run}/retry", {}, status=201)
+    assert (again["spec"], again["status"], again["started"]) == (spec, "queued", None)
+
+
+async def test_a_retry_waits_for_the_end_of_the_run(caller: Caller, tenant: Tenant) -> None:
+    run = await caller.make_run()
+    for status in ("queued", "starting", "running"):
+        await set_status(tenant, run, status)
+        problem = await caller.post(f"/v1/runs/{run}/retry", {}, status=409)
+        assert problem["code"] == "STATE_CONFLICT"
+    for status in ("lost", "succeeded", "failed", "cancelled"):
+        await set_status(tenant, run, status)
+        await caller.post(f"/v1/runs/{run}/retry", {}, status=201)
+
+
+async def test_an_archived_experiment_takes_no_retry(caller: Caller) -> None:
+    experiment = await caller.post("/v1/experiments", {"name": "study"}, status=201)
+    run = await caller.make_run(experiment="study")
+    await patch(caller, run, {"status": "failed"})
+    await caller.post(f"/v1/experiments/{experiment['id']}/archive", {})
+    problem = await caller.post(f"/v1/runs/{run}/retry", {}, status=409)
+    assert problem["code"] == "STATE_CONFLICT"
+    assert len((await caller.get("/v1/runs"))["runs"]) == 1
+    await caller.post(f"/v1/experiments/{experiment['id']}/unarchive", {})
+    again = await caller.post(f"/v1/runs/{run}/retry", {}, status=201)
+    assert again["experiment"] == experiment["id"]
+
+
+async def test_a_retry_that_is_sent_again_is_made_once(caller: Caller) -> None:
+    run = await caller.make_run()
+    await patch(caller, run, {"status": "failed"})
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    made = [
+        (await caller.post(f"/v1/runs/{run}/retry", {}, status=201, headers=headers))["id"]
+        for _ in range(2)
+    ]
+    assert made[0] == made[1]
+    assert len((await caller.get("/v1/runs"))["runs"]) == 2

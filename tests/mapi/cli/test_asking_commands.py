@@ -223,6 +223,28 @@ def test_runs_go_to_the_trash_and_back(mapi: Any, run: str) -> None:
     assert run in mapi("runs", "ls").out
 
 
+def test_runs_are_cancelled_and_tried_again(mapi: Any, run: str, tmp_path: Path) -> None:
+    assert "is cancelled" in mapi("runs", "cancel", run).out
+    assert "has failed already" in mapi("runs", "cancel", _ended(mapi), code=1).err
+    again = mapi("runs", "retry", run).out.strip()
+    assert again.startswith("run_")
+    assert again != run
+    shown = mapi("runs", "show", again).out
+    assert f"retry_of    {run}" in shown
+    spec = tmp_path / "spec.json"
+    spec.write_text('{"kind": "Fit", "model": "mmm"}', encoding="utf-8")
+    made = json.loads(mapi("runs", "create", "--spec", str(spec), "-o", "json").out)
+    assert (made["kind"], made["status"], made["spec"]["model"]) == ("fit", "queued", "mmm")
+    spec.write_text("kind: Fit", encoding="utf-8")
+    assert "JSON object" in mapi("runs", "create", "--spec", str(spec), code=2).err
+
+
+def _ended(mapi: Any) -> str:
+    run: str = mapi("runs", "create").out.strip()
+    mapi("runs", "edit", run, "--status", "failed")
+    return run
+
+
 def test_points_and_series_are_lists(mapi: Any, run: str) -> None:
     for step in (0, 4):
         mapi("runs", "log-metric", run, f"loss={step}.5", "--step", str(step))

@@ -173,6 +173,8 @@ WRITES: list[tuple[str, tuple[Any, ...], dict[str, Any], bool]] = [
     ("runs.update", ("run_1",), {"name": "b", "if_match": '"1"'}, False),
     ("runs.delete", ("run_1",), {}, True),
     ("runs.restore", ("run_1",), {}, True),
+    ("runs.cancel", ("run_1",), {}, True),
+    ("runs.retry", ("run_1",), {}, True),
     ("runs.purge", ("run_1",), {}, False),
     ("runs.heartbeat", ("run_1",), {}, True),
     ("runs.log_metric", ("run_1", "loss", 1), {}, True),

@@ -54,6 +54,11 @@ class World:
         return self.run
 
     @property
+    def ended(self) -> Any:
+        self.ask("runs.update", self.run, status="failed")
+        return self.run
+
+    @property
     def other(self) -> str:
         found: str = self.ask("runs.create", params={"lr": 2}).id
         return found
@@ -161,6 +166,12 @@ REACHED: dict[tuple[str, str], Reach] = {
         lambda ask, world: ask("runs.update", world.run, name="b"), runs.RunFacts
     ),
     ("DELETE", "/v1/runs/{run}"): Reach(lambda ask, world: ask("runs.delete", world.run)),
+    ("POST", "/v1/runs/{run}/cancel"): Reach(
+        lambda ask, world: ask("runs.cancel", world.run), runs.RunFacts
+    ),
+    ("POST", "/v1/runs/{run}/retry"): Reach(
+        lambda ask, world: ask("runs.retry", world.ended).facts, runs.RunFacts
+    ),
     ("POST", "/v1/runs/{run}/restore"): Reach(
         lambda ask, world: ask("runs.restore", world.trashed), runs.RunFacts
     ),

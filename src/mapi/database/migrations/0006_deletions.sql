@@ -28,6 +28,12 @@ grant select, insert, update, delete on mapi.run_deletions to mapi_app;
 -- The change that took something away last: what is gone has no stamp that could tell of it.
 alter table mapi.runs add column removed_seq bigint not null default 0;
 
+-- The run that this one tries again; like its parent it may be deleted.
+alter table mapi.runs add column retry_of_id uuid;
+alter table mapi.runs add foreign key (tenant_id, retry_of_id) references mapi.runs
+    on delete set null (retry_of_id);
+create index runs_retry_of on mapi.runs (tenant_id, retry_of_id) where retry_of_id is not null;
+
 -- Who wrote a value. Of points, whoever began their series: a column on each point would cost more
 -- than it tells.
 alter table mapi.run_series add column user_name text not null default '';

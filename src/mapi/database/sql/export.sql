@@ -1,6 +1,7 @@
 -- name: run
 select
     run.id, run.project_id, run.kind, run.status, run.name, run.note, run.reason, run.parent_id,
+    run.retry_of_id,
     experiment.name as experiment, run.user_name, run.external_id, run.created, run.started,
     run.finished, run.spec
 from runs as run

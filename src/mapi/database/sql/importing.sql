@@ -25,7 +25,7 @@ select project_id, log_count, span_count from runs
 where tenant_id = mapi.current_tenant() and id = %(id)s
 
 -- name: set_parent
--- Parents may stand behind their children in the file.
+-- Runs may stand before those that they belong to in the file.
 update runs as child set parent_id = parent.id
 from runs as parent
 where
@@ -33,9 +33,21 @@ where
     and child.id = %(id)s
     and child.parent_id is null
     and parent.tenant_id = child.tenant_id
-    and parent.id = %(parent)s
+    and parent.id = %(other)s
     and parent.project_id = child.project_id
     and parent.id <> child.id
+
+-- name: set_retry_of
+update runs as again set retry_of_id = first.id
+from runs as first
+where
+    again.tenant_id = mapi.current_tenant()
+    and again.id = %(id)s
+    and again.retry_of_id is null
+    and first.tenant_id = again.tenant_id
+    and first.id = %(other)s
+    and first.project_id = again.project_id
+    and first.id <> again.id
 
 -- name: restore_param_times
 update run_params as param set time = given.time

@@ -14,6 +14,25 @@ update runs set
     version = version + 1, change_seq = change_seq + 1
 where tenant_id = mapi.current_tenant() and id = %(run)s
 
+-- name: retry
+-- The same again, from the beginning: what a run says of itself (params, points, lines) it says anew.
+insert into runs (
+    tenant_id, id, project_id, kind, status, name, note, spec, parent_id, experiment_id, user_name,
+    started, heartbeat, retry_of_id
+)
+select
+    tenant_id, %(id)s, project_id, kind, %(status)s, name, note, spec, parent_id, experiment_id,
+    %(user)s, case when %(is_alive)s then now() end, case when %(is_alive)s then now() end, id
+from runs
+where tenant_id = mapi.current_tenant() and id = %(run)s
+
+-- name: copy_tags
+-- Those of people: what the platform has written belongs to the run that it was written to.
+insert into run_tags (tenant_id, run_id, key, project_id, text, source)
+select tenant_id, %(id)s, key, project_id, text, 'api'
+from run_tags
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and not starts_with(key, 'mapi.')
+
 -- name: trash
 update runs set
     trashed = case when %(is_trashed)s then now() end,

@@ -12,7 +12,7 @@ from mapi.sdk.ending import ending_of
 from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, QuotaExceededError
 from mapi.sdk.pacing import AsyncLock, AsyncUpkeep
 from mapi.sdk.points import BATCH_POINTS, PointBuffer
-from mapi.wire.enums import RunStatus
+from mapi.wire.enums import RunKind, RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -223,7 +223,8 @@ class AsyncRun:
             raise
         except ClientError as error:
             failure = error
-        if not self._is_cancelled:
+        # Of a run that is executed, whoever executes it says so.
+        if not self._is_cancelled and self.facts.kind is RunKind.EXTERNAL:
             await self._runs.update(self, status=status, reason=reason)
         self._is_finished = True
         if self.dropped:

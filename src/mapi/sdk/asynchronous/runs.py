@@ -14,6 +14,8 @@ from mapi.sdk.asynchronous.run_log import AsyncRunLog
 from mapi.sdk.asynchronous.run_media import AsyncRunMedia
 from mapi.sdk.asynchronous.run_readings import AsyncRunReadings
 from mapi.sdk.asynchronous.run_records import AsyncRunRecords
+from mapi.sdk.calls import id_of
+from mapi.wire.runs import RunFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +50,7 @@ class AsyncRuns(
         external_id: str | None = None,
         parent: Named | None = None,
         started: Time | None = None,
+        spec: Mapping[str, Any] | None = None,
     ) -> AsyncRun:
         """Make a run, once, however often the request has to be sent.
 
@@ -59,15 +62,18 @@ class AsyncRuns(
             experiment: the id or the exact name of the experiment that it belongs to.
             external_id: what you call it: unique in the project, and the same again gives the run
                 that has it.
-            parent: the run above it.
+            parent: the run of the project above it.
             started: when it began, where that is past.
+            spec: what a runner is to execute, with a ``kind`` of Fit, Score or Workflow; the run
+                waits for one, which says how it ended.
 
         Returns:
             The run, to be used with ``async with``.
 
         Raises:
             InvalidError: a part breaks its rule.
-            StateConflictError: the experiment is archived.
+            StateConflictError: the experiment is archived, or the run of this external id is in the
+                trash.
         """
         facts = await self._create(
             name=name,
@@ -78,5 +84,21 @@ class AsyncRuns(
             external_id=external_id,
             parent=parent,
             started=started,
+            spec=spec,
         )
+        return AsyncRun(self, facts)
+
+    async def retry(self, run: Named) -> AsyncRun:
+        """Make a run that tries again what another one was to do, in its experiment.
+
+        It has the name, the note, the tags, the parent and the spec, and begins an empty log.
+
+        Returns:
+            The new run, whose ``facts.retry_of`` is the other one, to be used with ``async with``.
+
+        Raises:
+            StateConflictError: the other run still goes on, is in the trash, or its experiment is
+                archived.
+        """
+        facts = await self._post("runs", id_of(run), "retry", answer=RunFacts, makes=True)
         return AsyncRun(self, facts)

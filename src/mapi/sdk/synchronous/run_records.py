@@ -52,6 +52,7 @@ class RunRecords(Resource):
         external_id: str | None = None,
         parent: Named | None = None,
         started: Time | None = None,
+        spec: Mapping[str, Any] | None = None,
     ) -> RunFacts:
         checked_text(name=name, note=note)
         body = encoded(
@@ -65,6 +66,7 @@ class RunRecords(Resource):
                 external_id=external_id,
                 parent=None if parent is None else id_of(parent, what="parent"),
                 started=time_text(started, at="/started"),
+                spec=None if spec is None else dict(spec),
             )
         )
         decode_run_create(body, bytes_max=BODY_BYTES_MAX)
@@ -213,6 +215,16 @@ class RunRecords(Resource):
         }
         body = checked(_said(patch), RunPatch)
         return self._patch("runs", id_of(run), answer=RunFacts, body=body, if_match=if_match)
+
+    def cancel(self, run: Named) -> RunFacts:
+        """Stop a run that goes on or waits; one that was cancelled before stays as it is.
+
+        A program that logs the run reads it from ``run.is_cancelled`` at its next sign of life.
+
+        Raises:
+            StateConflictError: the run has ended otherwise, or is in the trash.
+        """
+        return self._post("runs", id_of(run), "cancel", answer=RunFacts)
 
     def delete(self, run: Named, *, if_match: str | None = None) -> None:
         """Put a run into the trash; `restore` brings it back for a while."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mapi.sdk.calls import id_of
 from mapi.sdk.synchronous.run import Run
 from mapi.sdk.synchronous.run_attempts import RunAttempts
 from mapi.sdk.synchronous.run_comparison import RunComparison
@@ -16,6 +17,7 @@ from mapi.sdk.synchronous.run_log import RunLog
 from mapi.sdk.synchronous.run_media import RunMedia
 from mapi.sdk.synchronous.run_readings import RunReadings
 from mapi.sdk.synchronous.run_records import RunRecords
+from mapi.wire.runs import RunFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +52,7 @@ class Runs(
         external_id: str | None = None,
         parent: Named | None = None,
         started: Time | None = None,
+        spec: Mapping[str, Any] | None = None,
     ) -> Run:
         """Make a run, once, however often the request has to be sent.
 
@@ -61,15 +64,18 @@ class Runs(
             experiment: the id or the exact name of the experiment that it belongs to.
             external_id: what you call it: unique in the project, and the same again gives the run
                 that has it.
-            parent: the run above it.
+            parent: the run of the project above it.
             started: when it began, where that is past.
+            spec: what a runner is to execute, with a ``kind`` of Fit, Score or Workflow; the run
+                waits for one, which says how it ended.
 
         Returns:
             The run, to be used with ``with``.
 
         Raises:
             InvalidError: a part breaks its rule.
-            StateConflictError: the experiment is archived.
+            StateConflictError: the experiment is archived, or the run of this external id is in the
+                trash.
         """
         facts = self._create(
             name=name,
@@ -80,5 +86,21 @@ class Runs(
             external_id=external_id,
             parent=parent,
             started=started,
+            spec=spec,
         )
+        return Run(self, facts)
+
+    def retry(self, run: Named) -> Run:
+        """Make a run that tries again what another one was to do, in its experiment.
+
+        It has the name, the note, the tags, the parent and the spec, and begins an empty log.
+
+        Returns:
+            The new run, whose ``facts.retry_of`` is the other one, to be used with ``with``.
+
+        Raises:
+            StateConflictError: the other run still goes on, is in the trash, or its experiment is
+                archived.
+        """
+        facts = self._post("runs", id_of(run), "retry", answer=RunFacts, makes=True)
         return Run(self, facts)
