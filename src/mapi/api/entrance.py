@@ -10,7 +10,10 @@ from urllib.parse import urlsplit
 
 from mapi.config import OidcSettings  # noqa: TC001 - routes are given this class, by its types
 
-__all__ = ["Entrance", "host_of"]
+__all__ = ["HEARTBEAT_SECONDS", "Entrance", "host_of"]
+
+#: Between two signs of life of a run, unless the time after which it is lost asks for more.
+HEARTBEAT_SECONDS: Final = 15.0
 
 _PORTS: Final = {"http": "80", "https": "443"}
 
@@ -36,6 +39,8 @@ class Entrance:
     """Anybody may read ``/metrics``: the server listens on loopback only."""
     metrics_token: str | None = field(default=None, repr=False)
     """What else opens ``/metrics``."""
+    heartbeat_seconds: float = HEARTBEAT_SECONDS
+    """How often the client of a run should say that it lives."""
     oidc: OidcSettings | None = None
     """The identity provider."""
 

@@ -10,6 +10,7 @@ from litestar.params import FromPath
 from mapi.access.rights import Principal
 from mapi.api.bodies import MERGE_PATCH, read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
+from mapi.api.entrance import Entrance
 from mapi.api.events import IS_QUIET
 from mapi.api.idempotency import MAKES
 from mapi.api.preconditions import expected_versions, is_known
@@ -230,9 +231,10 @@ async def heartbeat(  # noqa: PLR0917 - the framework gives them by name
     request: Request[Principal, Any, Any],
     database: NamedDependency[Database],
     following: NamedDependency[Following],
+    entrance: NamedDependency[Entrance],
     run: FromPath[str],
 ) -> Heartbeat:
-    """Take a sign of life; a lost run runs again. Send one every 15 seconds."""
+    """Take a sign of life; a lost run runs again. The answer says when the next one is due."""
 
     async def work(connection: Connection) -> tuple[UUID, RunStatus, bool]:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
@@ -241,4 +243,4 @@ async def heartbeat(  # noqa: PLR0917 - the framework gives them by name
     run_id, status, was_lost = await database.run(request.user.reach, work)
     if was_lost:
         following.changes.touch(request.user.tenant_id, run_id)
-    return Heartbeat(status=status)
+    return Heartbeat(status=status, due_seconds=entrance.heartbeat_seconds)

@@ -100,11 +100,15 @@ def _addresses(found: list[Any]) -> list[str]:
 
 
 class AsyncUpkeep:
-    """Does something again and again in a task, and at once when it is woken."""
+    """Does something again and again in a task, and at once when it is woken.
+
+    Attributes:
+        every_seconds: from one time to the next; a change counts from the next one on.
+    """
 
     def __init__(self, work: Callable[[], Awaitable[None]], *, every_seconds: float) -> None:
         self._work = work
-        self._every_seconds = every_seconds
+        self.every_seconds = every_seconds
         self._wake = asyncio.Event()
         self._is_ending = False
         self._task: asyncio.Task[None] | None = None
@@ -131,18 +135,22 @@ class AsyncUpkeep:
     async def _run(self) -> None:
         while not self._is_ending:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._every_seconds)
+                await asyncio.wait_for(self._wake.wait(), self.every_seconds)
             self._wake.clear()
             if not self._is_ending:
                 await self._work()
 
 
 class Upkeep:
-    """Does something again and again in a thread, and at once when it is woken."""
+    """Does something again and again in a thread, and at once when it is woken.
+
+    Attributes:
+        every_seconds: from one time to the next; a change counts from the next one on.
+    """
 
     def __init__(self, work: Callable[[], None], *, every_seconds: float) -> None:
         self._work = work
-        self._every_seconds = every_seconds
+        self.every_seconds = every_seconds
         self._wake = threading.Event()
         self._is_ending = False
         self._thread: threading.Thread | None = None
@@ -175,7 +183,7 @@ class Upkeep:
 
     def _run(self) -> None:
         while not self._is_ending:
-            self._wake.wait(self._every_seconds)
+            self._wake.wait(self.every_seconds)
             self._wake.clear()
             if not self._is_ending:
                 self._work()

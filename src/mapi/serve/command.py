@@ -20,7 +20,7 @@ from mapi.access.secret import derived_secret, server_secret
 from mapi.access.sessions import write_sign_in_link
 from mapi.access.tokens import authenticate
 from mapi.api.app import build_app
-from mapi.api.entrance import Entrance
+from mapi.api.entrance import HEARTBEAT_SECONDS, Entrance
 from mapi.api.journal import write_log_to
 from mapi.database.door import Database
 from mapi.errors import DatabaseError
@@ -139,6 +139,8 @@ def entrance_of(settings: Settings, *, host: str, secret: bytes) -> Entrance:
         metrics_open=is_private and settings.metrics_token is None,
         metrics_token=settings.metrics_token,
         oidc=settings.oidc,
+        # A run misses three before it counts as lost.
+        heartbeat_seconds=min(HEARTBEAT_SECONDS, settings.heartbeat_timeout_seconds / 4),
     )
 
 

@@ -222,6 +222,9 @@ class Heartbeat(Answer, kw_only=True):
     """`POST /v1/runs/{id}/heartbeat`."""
 
     status: Annotated[RunStatus, Meta(description="A client that reads `cancelled` stops.")]
+    due_seconds: Annotated[
+        float, Meta(description="Send the next one after so many seconds, or sooner.")
+    ] = 15.0
 
 
 class RunRow(Answer, kw_only=True):

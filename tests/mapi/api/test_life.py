@@ -194,7 +194,8 @@ async def test_a_silent_run_is_lost_and_runs_again_when_it_speaks(
     lost = await caller.get(f"/v1/runs/{beating}")
     assert lost["status"] == "lost"
     assert "60 seconds" in lost["reason"]
-    assert await caller.post(f"/v1/runs/{beating}/heartbeat", None) == {"status": "running"}
+    beat = await caller.post(f"/v1/runs/{beating}/heartbeat", None)
+    assert beat == {"status": "running", "due_seconds": 15.0}
     await caller.log(writing, "loss", [1.0])
     for run in (beating, writing):
         assert (await caller.get(f"/v1/runs/{run}"))["status"] == "running"

@@ -168,6 +168,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("synchronous", "asynchronous"):
         monkeypatch.setattr(f"mapi.sdk.{module}.run.FLUSH_SECONDS", 0.02)
         monkeypatch.setattr(f"mapi.sdk.{module}.run.HEARTBEAT_SECONDS", 0.05)
+        monkeypatch.setattr(f"mapi.sdk.{module}.run.FIRST_BEAT_SECONDS", 0.05)
 
 
 @pytest.mark.usefixtures("quick")

@@ -26,12 +26,17 @@ if TYPE_CHECKING:
     from mapi.wire.metrics import BatchAnswer
     from mapi.wire.runs import RunFacts
 
-__all__ = ["FLUSH_SECONDS", "HEARTBEAT_SECONDS", "AsyncRun"]
+__all__ = ["FIRST_BEAT_SECONDS", "FLUSH_SECONDS", "HEARTBEAT_SECONDS", "AsyncRun"]
 
-#: A run that is silent for 60 seconds counts as lost.
+#: A run that is silent for 60 seconds counts as lost, unless the server says another time.
 HEARTBEAT_SECONDS: Final = 15.0
+#: To the first sign of life, whose answer tells the server's time: a run of a moment sends none.
+FIRST_BEAT_SECONDS: Final = 1.0
 #: How long a point waits at most, while the server answers.
 FLUSH_SECONDS: Final = 5.0
+
+#: No server is asked more often, whatever it says.
+_DUE_SECONDS_MIN: Final = 0.1
 
 _logger: Final = logging.getLogger("mapi.sdk")
 
@@ -39,7 +44,7 @@ _logger: Final = logging.getLogger("mapi.sdk")
 class AsyncRun:
     """A run that this program makes; ``async with`` it, and it ends as the block does.
 
-    Inside the block it sends a sign of life every 15 seconds. At the end what waits is sent, and the
+    Inside the block it sends a sign of life every 15 seconds, or as often as the server asks. At the end what waits is sent, and the
     status is set: ``succeeded``, ``failed`` with the exception's text, or ``cancelled`` for Ctrl-C.
 
     `log` only puts points into memory: they are sent in the background every 5 seconds, or as soon as
@@ -55,8 +60,10 @@ class AsyncRun:
         self._runs = runs
         self._buffer = PointBuffer()
         self._sending = AsyncLock()
-        self._upkeep = AsyncUpkeep(self._keep_up, every_seconds=FLUSH_SECONDS)
-        self._last_beat = time.monotonic()
+        self._upkeep = AsyncUpkeep(
+            self._keep_up, every_seconds=min(FLUSH_SECONDS, FIRST_BEAT_SECONDS)
+        )
+        self._next_beat = time.monotonic() + FIRST_BEAT_SECONDS
         self._process = os.getpid()
         self._is_cancelled = False
         self._is_finished = False
@@ -163,11 +170,16 @@ class AsyncRun:
             _logger.warning("%s: %s", self.id, error)
 
     async def _beat_if_due(self) -> None:
-        if self._is_finished or time.monotonic() - self._last_beat < HEARTBEAT_SECONDS:
+        now = time.monotonic()
+        if self._is_finished or now < self._next_beat:
             return
-        self._last_beat = time.monotonic()
+        self._next_beat = now + HEARTBEAT_SECONDS
+        self._upkeep.every_seconds = FLUSH_SECONDS
         answer = await self._runs.heartbeat(self.id)
         self._is_cancelled = answer.status is RunStatus.CANCELLED
+        due_seconds = min(HEARTBEAT_SECONDS, max(_DUE_SECONDS_MIN, answer.due_seconds))
+        self._next_beat = now + due_seconds
+        self._upkeep.every_seconds = min(FLUSH_SECONDS, due_seconds)
 
     async def log_params(self, params: Mapping[str, Any]) -> BatchAnswer:
         """Write params; as `Runs.log_params`."""
