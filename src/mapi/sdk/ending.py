@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from mapi.sdk.signals import EXIT_CODES
+
 __all__ = ["ending_of"]
 
 _REASON_LENGTH_MAX: Final = 2_000
@@ -15,6 +17,8 @@ def ending_of(error: BaseException | None) -> tuple[str, str | None]:
     if error is None:
         return "succeeded", None
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+        return "cancelled", "signal"
+    if isinstance(error, SystemExit) and error.code in EXIT_CODES:
         return "cancelled", "signal"
     if isinstance(error, SystemExit):
         if error.code is None or error.code == 0:

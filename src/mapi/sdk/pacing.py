@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import contextlib
 import ipaddress
+import os
 import socket
 import threading
 import time
@@ -154,6 +155,7 @@ class Upkeep:
         self._wake = threading.Event()
         self._is_ending = False
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()
 
     def start(self) -> None:
         """Begin, if it has not."""
@@ -178,6 +180,8 @@ class Upkeep:
 
     def _at_exit(self) -> None:
         """Do it for the last time: the program ends without having said so here."""
+        if self._process != os.getpid():
+            return  # of a child, which has neither the thread nor the work
         self.stop()
         self._work()
 

@@ -14,6 +14,7 @@ from mapi.sdk.ending import ending_of
 from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, QuotaExceededError
 from mapi.sdk.pacing import Lock, Upkeep
 from mapi.sdk.points import BATCH_POINTS, PointBuffer
+from mapi.sdk.signals import unwatch_signals, watch_signals
 from mapi.wire.enums import RunKind, RunStatus
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ _logger: Final = logging.getLogger("mapi.sdk")
 class Run:
     """A run that this program makes; ``with`` it, and it ends as the block does.
 
-    Inside the block it sends a sign of life every 15 seconds, or as often as the server asks. At the end what waits is sent, and the
-    status is set: ``succeeded``, ``failed`` with the exception's text, or ``cancelled`` for Ctrl-C.
+    Inside the block it sends a sign of life every 15 seconds, or as often as the server asks. At the end
+    what waits is sent, and the status is set: ``succeeded``, ``failed`` with the exception's text, or
+    ``cancelled`` for Ctrl-C, SIGTERM and SIGHUP. The latter two raise `SystemExit` in the main thread
+    while a block is open, unless the program has handlers of its own; a second signal ends it at once.
 
     `log` only puts points into memory: they are sent in the background every 5 seconds, or as soon as
     10 000 wait. While the server does not answer they wait, up to a million of them; what comes
@@ -245,6 +248,7 @@ class Run:
             raise failure
 
     def __enter__(self) -> Self:
+        watch_signals()
         self._upkeep.start()
         return self
 
@@ -265,3 +269,5 @@ class Run:
                 raise
             # What the program failed for must not hide behind what the log failed for.
             _logger.warning("%s: not all was sent: %s", self.id, failure)
+        finally:
+            unwatch_signals()

@@ -1,0 +1,74 @@
+"""A signal that would end the program at once ends the blocks of its runs first.
+
+While a run is open, SIGTERM and SIGHUP become the exception `Terminated`, as Ctrl-C is one: the block
+ends, the run is `cancelled`, and the program's exit code is the shell's for that signal. A second
+signal ends the program at once. A handler or an ignored signal of the program's own stays in place, and
+nothing is changed outside of the main thread, where Python allows none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["EXIT_CODES", "Terminated", "unwatch_signals", "watch_signals"]
+
+#: A batch system, a container or a closing terminal sends these, and the default ends the program.
+_NUMBERS: Final = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+#: What shells say of a program that a signal ended; 130 is that of Ctrl-C.
+EXIT_CODES: Final = (128 + signal.SIGINT, *(128 + number for number in _NUMBERS))
+
+
+class Terminated(SystemExit):
+    """A signal asked the program to end; nobody has to catch it."""
+
+
+class _Watch:
+    def __init__(self) -> None:
+        self.open_runs = 0
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+
+
+_watch: Final = _Watch()
+
+
+def watch_signals() -> None:
+    """Begin, with a block; each call is paired with one of `unwatch_signals`."""
+    with _watch.lock:
+        if _watch.process != os.getpid():  # the blocks of a parent are not ours
+            _watch.process, _watch.open_runs = os.getpid(), 0
+        _watch.open_runs += 1
+    if threading.current_thread() is threading.main_thread():
+        for number in _NUMBERS:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end_blocks)
+
+
+def unwatch_signals() -> None:
+    """End, with a block; behind the last one the signals do what they did before."""
+    with _watch.lock:
+        _watch.open_runs -= 1
+        is_last = _watch.open_runs == 0
+    if is_last and threading.current_thread() is threading.main_thread():
+        for number in _NUMBERS:
+            if signal.getsignal(number) is _end_blocks:
+                signal.signal(number, signal.SIG_DFL)
+
+
+def _end_blocks(number: int, frame: FrameType | None) -> None:
+    del frame
+    # Whoever asks again does not want to wait for a server.
+    signal.signal(number, signal.SIG_DFL)
+    # A child has the handler and none of the blocks; a thread's block may be the last that ended.
+    if _watch.process != os.getpid() or _watch.open_runs == 0:
+        os.kill(os.getpid(), number)
+        return
+    raise Terminated(128 + number)
