@@ -21,7 +21,7 @@ from mapi.tracking.runs import project_of
 from mapi.wire.decoding import BODY_BYTES_MAX, decode
 from mapi.wire.enums import Scope
 from mapi.wire.runs import AttemptBody, AttemptEnd, AttemptFacts, AttemptList
-from mapi.wire.times import check_time_us, time_to_us
+from mapi.wire.times import check_time
 
 __all__ = ["end", "read", "register"]
 
@@ -95,6 +95,6 @@ async def read(
 def _check_time(at: str, sent: datetime | None) -> None:
     if sent is None:
         return
-    wrong = check_time_us(time_to_us(sent), now_us=time.time_ns() // 1_000)
+    wrong = check_time(sent, now_us=time.time_ns() // 1_000)
     if wrong is not None:
         raise InvalidError(Fault(at, wrong))

@@ -70,7 +70,10 @@ async def export_runs(  # noqa: PLR0917 - the framework gives them by name
     filters: Annotated[list[str] | None, QueryParameter(name="filter")] = None,
     project: FromQuery[str | None] = None,
 ) -> Stream:
-    """Stream all runs that a filter matches, newest first."""
+    """Stream all runs that a filter matches, newest first.
+
+    Without a filter a `jsonl` export begins with all experiments and saved views of the project.
+    """
     wanted = read_filters(filters)
     async with database.transaction(request.user.reach) as connection:
         project_id = await resolve_project(
@@ -79,7 +82,8 @@ async def export_runs(  # noqa: PLR0917 - the framework gives them by name
     request.user.require(Scope.READ, project_id)
     reach = Reach(request.user.tenant_id, (project_id,))
     runs = found_runs(database, reach, Search(project_id, datetime.now(UTC), wanted))
-    return _file(database, reach, runs, form=form, name="runs")
+    whole = None if filters else project_id
+    return _file(database, reach, runs, form=form, name="runs", project_id=whole)
 
 
 @post(
@@ -116,12 +120,18 @@ async def import_runs(  # noqa: PLR0917 - the framework gives them by name
 
 
 def _file(
-    database: Database, reach: Reach, runs: AsyncIterator[UUID], *, form: ExportFormat, name: str
+    database: Database,
+    reach: Reach,
+    runs: AsyncIterator[UUID],
+    *,
+    form: ExportFormat,
+    name: str,
+    project_id: int | None = None,
 ) -> Stream:
     content: AsyncIterator[bytes]
     match form:
         case ExportFormat.JSONL:
-            content = export_lines(database, reach, runs)
+            content = export_lines(database, reach, runs, project_id=project_id)
         case ExportFormat.CSV:
             content = csv_table(point_slices(database, reach, runs))
         case ExportFormat.PARQUET:

@@ -3,7 +3,6 @@
 import hashlib
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID, uuid4
 
@@ -56,7 +55,7 @@ from mapi.wire.media import (
     UploadAnswer,
     UploadRequest,
 )
-from mapi.wire.times import check_time_us, time_to_us
+from mapi.wire.times import check_time_us, time_from_us, time_to_us
 
 __all__ = ["content", "list_all", "receive", "record", "sign"]
 
@@ -425,7 +424,7 @@ def _place(  # noqa: PLR0913 - its parts
         with_writer(canonical_labels(labels), stream=sender.stream, rank=sender.rank),
         step,
         caption,
-        datetime.fromtimestamp((now_us if at is None else at) / 1e6, UTC),
+        time_from_us(now_us if at is None else at),
     )
 
 

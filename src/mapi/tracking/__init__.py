@@ -15,7 +15,7 @@ A run goes on by `life` (changed, into the trash and back) and `heartbeat` (lost
 hands that to its readers.
 
 `series` lists what a run has, `curves` reads points by step, in `buckets` too, and `axes` by time or another metric;
-`compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines and
-`point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked
-the file and `import_lines` each line.
+`compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines, read in `export_slices`, and
+`point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked the
+file and `import_conflicts` what is here: `import_lines` those of a run, `import_groups` the others.
 """

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import msgspec
-from psycopg.rows import dict_row
 
-from mapi.access.identifiers import RUN, text_from_uuid
-from mapi.database.queries import query
+from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, text_from_uuid
 from mapi.search import page_statements, position_of
 from mapi.tracking.batch import SCALAR_STEP
-from mapi.tracking.curves import CurvePart, Stored, Stretch, read_points
+from mapi.tracking.curves import CurvePart, Stored
+from mapi.tracking.export_slices import SliceReader
 from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
 from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
     EndLine,
+    ExperimentLine,
     HeaderLine,
     LogRecord,
     MediaLine,
@@ -31,6 +31,7 @@ from mapi.wire.exchange import (
     RunLine,
     SpanLine,
     TagLine,
+    ViewLine,
 )
 from mapi.wire.values import values_to_wire
 
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SeriesSlice", "export_lines", "found_runs", "point_slices", "the_run"]
 
-#: Points of one slice: 0.3 MB of JSON.
-_POINTS: Final = 5_000
-#: Rows of one slice of anything else; the longest params or messages of so many are a few MB.
-_ROWS: Final = 200
 _RUNS: Final = 200
 _NO_UUID: Final = UUID(int=0)
 _encoder: Final = msgspec.json.Encoder()
@@ -86,62 +83,68 @@ async def found_runs(database: Database, reach: Reach, search: Search) -> AsyncI
 
 
 async def export_lines(
-    database: Database, reach: Reach, runs: AsyncIterator[UUID]
+    database: Database,
+    reach: Reach,
+    runs: AsyncIterator[UUID],
+    *,
+    project_id: int | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield everything that the runs have, as lines that an import takes back."""
+    """Yield everything that the runs have, as lines that an import takes back.
+
+    Args:
+        database: the door.
+        reach: of whom exports.
+        runs: in the order of the lines.
+        project_id: whose experiments and saved views all come too; without it those come that
+            the runs are in.
+    """
     count = 0
     yield _line(HeaderLine())
-    async for run_id in runs:
-        async for part in _run_lines(_Reader(database, reach, run_id)):
-            count += len(part)
-            yield b"".join(_line(one) for one in part)
+    async for part in _all_lines(database, reach, runs, project_id=project_id):
+        count += len(part)
+        yield b"".join(_line(one) for one in part)
     yield _line(EndLine(lines=count + 1))
+
+
+async def _all_lines(
+    database: Database, reach: Reach, runs: AsyncIterator[UUID], *, project_id: int | None
+) -> AsyncIterator[list[msgspec.Struct]]:
+    told: set[UUID] = set()
+    groups = SliceReader(database, reach, None)
+    if project_id is not None:
+        async for part in _group_lines(groups, told, project=project_id, experiment=None):
+            yield part
+    async for run_id in runs:
+        reader = SliceReader(database, reach, run_id)
+        found = await reader.rows("export.run")
+        if not found:
+            continue  # purged meanwhile
+        experiment = found[0]["experiment_id"]
+        if experiment is not None and experiment not in told:
+            async for part in _group_lines(groups, told, project=None, experiment=experiment):
+                yield part
+        async for part in _run_lines(reader, found[0]):
+            yield part
+
+
+async def _group_lines(
+    reader: SliceReader, told: set[UUID], **wanted: Any
+) -> AsyncIterator[list[msgspec.Struct]]:
+    """Yield experiments, and behind them their views; remember which ones."""
+    async for rows in reader.slices("export.experiments", "id", _NO_UUID, **wanted):
+        told.update(row["id"] for row in rows)
+        yield [_experiment_line(row) for row in rows]
+    async for rows in reader.slices("export.views", "id", _NO_UUID, **wanted):
+        # One may have been made since, in an experiment that was, too.
+        yield [
+            _view_line(row)
+            for row in rows
+            if row["experiment_id"] is None or row["experiment_id"] in told
+        ]
 
 
 def _line(line: msgspec.Struct) -> bytes:
     return _encoder.encode(line) + b"\n"
-
-
-class _Reader:
-    """Reads slices of one run."""
-
-    def __init__(self, database: Database, reach: Reach, run_id: UUID) -> None:
-        self._database = database
-        self._reach = reach
-        self.run_id = run_id
-        self.run = text_from_uuid(RUN, run_id)
-
-    async def rows(self, name: str, **about: Any) -> list[dict[str, Any]]:
-        """Return the rows of a statement."""
-        async with (
-            self._database.transaction(self._reach) as connection,
-            connection.cursor(row_factory=dict_row) as cursor,
-        ):
-            await cursor.execute(query(name), {"run": self.run_id, **about})
-            return await cursor.fetchall()
-
-    async def slices(
-        self, name: str, column: str, first: Any
-    ) -> AsyncIterator[list[dict[str, Any]]]:
-        """Yield the rows of a statement that goes on behind the last row's ``column``."""
-        after = first
-        while rows := await self.rows(name, after=after, limit=_ROWS):
-            yield rows
-            if len(rows) < _ROWS:
-                return
-            after = rows[-1][column]
-
-    async def points(self, part: CurvePart) -> AsyncIterator[list[Stored]]:
-        """Yield all points of a series that one attempt wrote."""
-        first = SCALAR_STEP
-        while True:
-            async with self._database.transaction(self._reach) as connection:
-                found = await read_points(connection, [part], Stretch(first), limit=_POINTS + 1)
-            if found:
-                yield found[:_POINTS]
-            if len(found) <= _POINTS:
-                return
-            first = found[_POINTS].step
 
 
 async def point_slices(
@@ -149,11 +152,11 @@ async def point_slices(
 ) -> AsyncIterator[SeriesSlice]:
     """Yield all points that the runs have, whatever attempt wrote them."""
     async for run_id in runs:
-        async for one in _series_slices(_Reader(database, reach, run_id)):
+        async for one in _series_slices(SliceReader(database, reach, run_id)):
             yield one
 
 
-async def _series_slices(reader: _Reader) -> AsyncIterator[SeriesSlice]:
+async def _series_slices(reader: SliceReader) -> AsyncIterator[SeriesSlice]:
     async for rows in reader.slices("export.series", "id", 0):
         for row in rows:
             part = CurvePart(row["id"], row["attempt"], None, row["tenant_id"])
@@ -168,12 +171,11 @@ async def _series_slices(reader: _Reader) -> AsyncIterator[SeriesSlice]:
                 )
 
 
-async def _run_lines(reader: _Reader) -> AsyncIterator[list[msgspec.Struct]]:
+async def _run_lines(
+    reader: SliceReader, found: dict[str, Any]
+) -> AsyncIterator[list[msgspec.Struct]]:
     """Yield the lines of one run in portions."""
-    found = await reader.rows("export.run")
-    if not found:
-        return  # purged meanwhile
-    yield [_run_line(reader.run, found[0])]
+    yield [_run_line(reader.run, found)]
     yield [
         AttemptLine(
             run=reader.run,
@@ -205,6 +207,29 @@ async def _run_lines(reader: _Reader) -> AsyncIterator[list[msgspec.Struct]]:
         yield [_media_line(reader.run, row) for row in rows]
 
 
+def _experiment_line(row: dict[str, Any]) -> ExperimentLine:
+    return ExperimentLine(
+        experiment=text_from_uuid(EXPERIMENT, row["id"]),
+        name=row["name"],
+        description=row["description"],
+        archived=row["archived"],
+        created=row["created"],
+    )
+
+
+def _view_line(row: dict[str, Any]) -> ViewLine:
+    experiment = row["experiment_id"]
+    return ViewLine(
+        view=text_from_uuid(VIEW, row["id"]),
+        name=row["name"],
+        filter=row["filter"],
+        sort=row["sort"],
+        columns=row["columns"],
+        experiment=None if experiment is None else text_from_uuid(EXPERIMENT, experiment),
+        created=row["created"],
+    )
+
+
 def _run_line(run: str, row: dict[str, Any]) -> RunLine:
     parent, retried = row["parent_id"], row["retry_of_id"]
     return RunLine(
@@ -226,7 +251,7 @@ def _run_line(run: str, row: dict[str, Any]) -> RunLine:
     )
 
 
-async def _documents(reader: _Reader) -> AsyncIterator[DocumentLine]:
+async def _documents(reader: SliceReader) -> AsyncIterator[DocumentLine]:
     after: dict[str, Any] = {"after_name": "", "after_stream": "", "after_rank": -1}
     while rows := await reader.rows("export.documents", **after):
         row = rows[0]

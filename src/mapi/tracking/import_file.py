@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
-from mapi.access.identifiers import RUN, uuid_from_text
+from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, uuid_from_text
 from mapi.errors import Fault, InvalidError, NotFoundError
 from mapi.series.names import (
     check_key,
@@ -22,6 +22,7 @@ from mapi.series.names import (
 from mapi.tracking.logs import checked_lines
 from mapi.tracking.spans import SPAN_FIELDS_BYTES_MAX
 from mapi.tracking.texts import json_text
+from mapi.tracking.views import check_search
 from mapi.wire.decoding import decode, pointer
 from mapi.wire.enums import RunKind, Source
 from mapi.wire.exchange import (
@@ -30,6 +31,7 @@ from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
     EndLine,
+    ExperimentLine,
     ExportLine,
     HeaderLine,
     LogRecord,
@@ -39,18 +41,22 @@ from mapi.wire.exchange import (
     RunLine,
     SpanLine,
     TagLine,
+    ViewLine,
 )
 from mapi.wire.notes import DOCUMENT_BYTES_MAX, LogLine, SpanRow
-from mapi.wire.times import check_time_us
+from mapi.wire.times import check_time, check_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
     from uuid import UUID
 
 __all__ = ["FileFacts", "RunLines", "check_file", "log_lines", "read_lines", "span_rows"]
 
 #: Runs of one file; more are imported in several.
 _RUNS_MAX: Final = 10_000
+#: The times that the lines which have some may name.
+_TIMES: Final = ("created", "started", "finished", "archived", "time")
 _DOCUMENTS: Final = ("environment", "config")
 
 #: What may stand below a run.
@@ -117,26 +123,24 @@ class _Check:
         self.has_ended = False
         self._now_us = now_us
         self._known: set[UUID] = set()
+        self._names: set[tuple[str, str]] = set()
         self._run = ""
         self._has_points = False
 
     def take(self, number: int, line: ExportLine) -> None:
-        if self.has_ended:
-            _refuse(number, "", "nothing may follow the line that ends the file")
-        if (number == 0) != isinstance(line, HeaderLine):
-            _refuse(number, "/type", "a file begins with the line of type export, and has one")
+        self._take_frame(number, line)
+        for name in _TIMES:
+            self._check_time(number, f"/{name}", getattr(line, name, None))
         match line:
             case HeaderLine():
-                if line.version != EXPORT_VERSION:
-                    _refuse(
-                        number,
-                        "/version",
-                        f"this server reads version {EXPORT_VERSION}, not {line.version}",
-                    )
+                pass
             case EndLine():
                 if line.lines != number:
                     _refuse(number, "/lines", f"{number} lines stand before, not {line.lines}")
                 self.has_ended = True
+            case ExperimentLine() | ViewLine():
+                self._run = ""
+                self._take_group(number, line)
             case RunLine():
                 self._take_run(number, line)
             case _:
@@ -144,22 +148,63 @@ class _Check:
                     _refuse(number, "/run", "a line stands below the run that it belongs to")
                 self._take_content(number, line)
 
+    def _take_frame(self, number: int, line: ExportLine) -> None:
+        """Look at what holds for lines of every type."""
+        if self.has_ended:
+            _refuse(number, "", "nothing may follow the line that ends the file")
+        if (number == 0) != isinstance(line, HeaderLine):
+            _refuse(number, "/type", "a file begins with the line of type export, and has one")
+        if isinstance(line, HeaderLine) and line.version != EXPORT_VERSION:
+            wrong = f"this server reads version {EXPORT_VERSION}, not {line.version}"
+            _refuse(number, "/version", wrong)
+
+    def _take_group(self, number: int, line: ExperimentLine | ViewLine) -> None:
+        _check(number, "/name", check_name(line.name))
+        if isinstance(line, ExperimentLine):
+            self._know(number, "/experiment", EXPERIMENT, text=line.experiment)
+            _check(number, "/description", check_note(line.description))
+            self._name(number, "/name", "experiment", text=line.name)
+            return
+        self._know(number, "/view", VIEW, text=line.view)
+        self._name(number, "/name", "saved view", text=line.name)
+        if line.experiment is not None:
+            found = _id(number, "/experiment", EXPERIMENT, text=line.experiment)
+            if found not in self._known:
+                _refuse(number, "/experiment", "an experiment stands before its saved views")
+        self._take_checked(number, lambda: check_search(line.filter, line.sort, line.columns))
+
+    def _know(self, number: int, at: str, prefix: str, *, text: str) -> UUID:
+        """Take the id of something that the file brings, once."""
+        found = _id(number, at, prefix, text=text)
+        if found in self._known:
+            _refuse(number, at, f"{text[:80]!r} stands in the file twice")
+        self._known.add(found)
+        return found
+
+    def _name(self, number: int, at: str, what: str, *, text: str) -> None:
+        """Take a name that is unique in a project, once."""
+        if (what, text) in self._names:
+            _refuse(number, at, f"the file has the {what} {text[:80]!r} twice")
+        self._names.add((what, text))
+
+    def _check_time(self, number: int, at: str, time: datetime | None) -> None:
+        if time is not None:
+            _check(number, at, check_time(time, now_us=self._now_us))
+
     def _take_run(self, number: int, line: RunLine) -> None:
-        run_id = _run_id(number, "/run", line.run)
-        if run_id in self._known:
-            _refuse(number, "/run", "the run stands in the file twice")
-        if len(self._known) >= _RUNS_MAX:
+        run_id = self._know(number, "/run", RUN, text=line.run)
+        if len(self.facts.runs) >= _RUNS_MAX:
             _refuse(number, "/run", f"a file has at most {_RUNS_MAX} runs")
         if line.parent is not None:
-            _run_id(number, "/parent", line.parent)
+            _id(number, "/parent", RUN, text=line.parent)
         if line.retry_of is not None:
-            _run_id(number, "/retry_of", line.retry_of)
+            _id(number, "/retry_of", RUN, text=line.retry_of)
+        if line.external_id is not None:
+            self._name(number, "/external_id", "external id", text=line.external_id)
         for at, wrong in (("/name", check_name(line.name)), ("/note", check_note(line.note))):
-            if wrong is not None:
-                _refuse(number, at, wrong)
+            _check(number, at, wrong)
         if line.spec is not None or line.kind is not RunKind.EXTERNAL:
             self.facts.is_trusted = True
-        self._known.add(run_id)
         self.facts.runs.append(run_id)
         self._run, self._has_points = line.run, False
 
@@ -250,11 +295,11 @@ def _check_document(name: str) -> str | None:
     return f"{name[:80]!r} is no document: one of {', '.join(_DOCUMENTS)}"
 
 
-def _run_id(number: int, at: str, text: str) -> UUID:
+def _id(number: int, at: str, prefix: str, *, text: str) -> UUID:
     try:
-        return uuid_from_text(RUN, text)
+        return uuid_from_text(prefix, text)
     except NotFoundError:
-        _refuse(number, at, f"{text[:80]!r} is no id of a run")
+        _refuse(number, at, f"{text[:80]!r} is no id: {prefix} and a UUID")
 
 
 def _check(number: int, at: str, wrong: str | None) -> None:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
 from mapi.database.queries import query
 from mapi.errors import ForbiddenError, StateError
+from mapi.tracking.import_conflicts import refuse_conflicts
 from mapi.tracking.import_file import check_file, read_lines
+from mapi.tracking.import_groups import GroupWriter
 from mapi.tracking.import_lines import LOG_WRITER, SPAN_WRITER, LineWriter
 from mapi.tracking.writing import Sender, advance_writer, open_writing, taken_seq
 from mapi.wire.administration import ImportAnswer
@@ -24,8 +26,12 @@ from mapi.wire.enums import Scope
 from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
+    EndLine,
+    ExperimentLine,
+    HeaderLine,
     PointsLine,
     RunLine,
+    ViewLine,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +46,8 @@ __all__ = ["import_file"]
 #: Lines of one transaction.
 _LINES: Final = 500
 _WARNINGS_MAX: Final = 20
+#: Lines that are written one by one.
+_ALONE: Final = (PointsLine, RunLine, AttemptLine, DocumentLine, ExperimentLine, ViewLine)
 
 
 async def import_file(
@@ -67,6 +75,7 @@ async def import_file(
             "The file has runs that were executed or values that runners signed; to vouch for them "
             f"needs the scope 'admin', which {principal.name!r} has not."
         )
+    await refuse_conflicts(database, principal.reach, project_id=project_id, file=file)
     work = _Import(database, principal, project_id, now_us=now_us)
     for lines in _portions(file):
         await work.take(lines)
@@ -83,9 +92,9 @@ def _portions(file: BinaryIO) -> Iterator[list[Any]]:
     portion: list[Any] = []
     last: tuple[Any, ...] | None = None
     for _, line in read_lines(file):
-        if not hasattr(line, "run"):
+        if isinstance(line, HeaderLine | EndLine):
             continue
-        place = (type(line), line.run, *(_writer_of(line)))
+        place = (type(line), getattr(line, "run", None), *(_writer_of(line)))
         if portion and (place != last or len(portion) == _LINES):
             yield portion
             portion = []
@@ -101,7 +110,7 @@ def _count(lines: Sequence[Any]) -> int:
 
 
 def _writer_of(line: Any) -> tuple[Any, ...]:
-    if isinstance(line, PointsLine | RunLine | AttemptLine | DocumentLine):
+    if isinstance(line, _ALONE):
         return (id(line),)  # each by itself
     return tuple(getattr(line, name, None) for name in ("source", "stream", "rank"))
 
@@ -122,10 +131,17 @@ class _Import:
         self._links: list[tuple[UUID, str, UUID]] = []
         self.rows: Counter[str] = Counter()
         self.warnings: list[str] = []
+        self._groups = GroupWriter(project_id, self._warn)
 
     async def take(self, lines: Sequence[Any]) -> None:
         """Write lines of one run and type."""
         first = lines[0]
+        if isinstance(first, ExperimentLine | ViewLine):
+            await self._database.run(
+                self._principal.reach, lambda connection: self._groups.write(connection, first)
+            )
+            self.rows[str(first.__struct_config__.tag)] += 1
+            return
         if isinstance(first, RunLine):
             await self._end_run()
             await self._begin_run(first)
@@ -175,6 +191,9 @@ class _Import:
 
     async def _insert_run(self, connection: Connection, run_id: UUID, line: RunLine) -> bool:
         is_admin = self._principal.may(Scope.ADMIN, self._project_id)
+        experiment = None
+        if line.experiment is not None:
+            experiment = await self._groups.experiment_of(connection, line.experiment)
         cursor = await connection.execute(
             query("importing.insert_run"),
             {
@@ -186,7 +205,7 @@ class _Import:
                 "note": line.note,
                 "reason": line.reason,
                 "spec": None if line.spec is None else json.dumps(line.spec),
-                "experiment": line.experiment,
+                "experiment": experiment,
                 # Who may not administrate cannot speak for others.
                 "user": line.user if is_admin else self._principal.name,
                 "external_id": line.external_id,

@@ -6,6 +6,7 @@ undo each other: whoever says which version was read is refused when there is a 
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,9 +18,9 @@ from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, StateError
 from mapi.series.names import check_name, check_note
 from mapi.tracking.experiments import find_experiment
-from mapi.tracking.runs import AHEAD_MAX
 from mapi.tracking.versions import Expected
 from mapi.wire.enums import RunKind, RunStatus
+from mapi.wire.times import check_time
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -255,13 +256,12 @@ def _end(patch: RunPatch, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked_end(finished: datetime, started: datetime) -> datetime:
-    if finished < started:
-        message = f"{finished.isoformat()} is before the run began ({started.isoformat()})"
-    elif finished > datetime.now(UTC) + AHEAD_MAX:
-        message = f"{finished.isoformat()} is more than a day ahead; check the clock"
-    else:
-        return finished
-    raise InvalidError(Fault("/finished", message))
+    wrong = check_time(finished, now_us=time.time_ns() // 1_000)
+    if wrong is None and finished < started:
+        wrong = f"{finished.isoformat()} is before the run began ({started.isoformat()})"
+    if wrong is not None:
+        raise InvalidError(Fault("/finished", wrong))
+    return finished
 
 
 async def _experiment(connection: Connection, patch: RunPatch, row: dict[str, Any]) -> UUID | None:

@@ -26,7 +26,7 @@ from mapi.tracking.writing import (
 from mapi.wire.decoding import FAULTS_MAX, pointer
 from mapi.wire.enums import Budget, LogLevel, Source
 from mapi.wire.notes import LogLineFacts
-from mapi.wire.times import check_time_us, time_to_us
+from mapi.wire.times import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def _fault_of(line: LogLine, at: str, now_us: int) -> Fault | None:
     if wrong is not None:
         return Fault(f"{at}/message", wrong)
     if line.time is not None:
-        wrong = check_time_us(time_to_us(line.time), now_us=now_us)
+        wrong = check_time(line.time, now_us=now_us)
         if wrong is not None:
             return Fault(f"{at}/time", wrong)
     return None

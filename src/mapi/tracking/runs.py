@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+import time
+from typing import TYPE_CHECKING, Any
 
 from psycopg.rows import dict_row
 
@@ -16,8 +16,10 @@ from mapi.tracking.texts import json_text
 from mapi.wire.decoding import BODY_BYTES_MAX
 from mapi.wire.enums import RunKind, RunStatus, Scope
 from mapi.wire.runs import RunFacts
+from mapi.wire.times import check_time
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
     from mapi.access.rights import Principal
@@ -25,16 +27,12 @@ if TYPE_CHECKING:
     from mapi.wire.runs import RunCreate
 
 __all__ = [
-    "AHEAD_MAX",
     "check_start",
     "create_run",
     "get_run",
     "project_of",
     "resolve_project",
 ]
-
-#: A clock that is further ahead is wrong.
-AHEAD_MAX: Final = timedelta(days=1)
 
 
 async def resolve_project(
@@ -200,15 +198,13 @@ def check_start(started: datetime | None) -> None:
     """Refuse a start that no clock can have told.
 
     Raises:
-        InvalidError: it is more than a day ahead.
+        InvalidError: it is in 1970 or before, or more than a day ahead.
     """
-    if started is not None and started > datetime.now(UTC) + AHEAD_MAX:
-        raise InvalidError(
-            Fault(
-                "/started",
-                f"{started.isoformat()} is more than a day ahead; check the clock",
-            )
-        )
+    if started is None:
+        return
+    wrong = check_time(started, now_us=time.time_ns() // 1_000)
+    if wrong is not None:
+        raise InvalidError(Fault("/started", wrong))
 
 
 async def get_run(connection: Connection, run_id: UUID) -> RunFacts:

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from mapi.tracking.versions import Expected
     from mapi.wire.experiments import ViewCreate, ViewPatch
 
-__all__ = ["create_view", "delete_view", "get_view", "list_views", "patch_view", "view_project"]
+__all__ = [
+    "check_search",
+    "create_view",
+    "delete_view",
+    "get_view",
+    "list_views",
+    "patch_view",
+    "view_project",
+]
 
 
 async def create_view(connection: Connection, project_id: int, sent: ViewCreate) -> UUID:

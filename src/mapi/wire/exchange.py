@@ -1,6 +1,7 @@
 """The lines of an export: a run as JSON lines, which an import takes back.
 
     {"type":"export","version":1}
+    {"type":"experiment", ...} {"type":"view", ...}   before the runs and views that belong to it
     {"type":"run", ...}        each run, and below it, in this order, what it has:
     {"type":"attempt", ...}    before the points that they wrote
     {"type":"param", ...} {"type":"tag", ...} {"type":"document", ...}
@@ -9,7 +10,8 @@
     {"type":"media", ...}      what it is; the bytes travel separately
     {"type":"end","lines":N}   N counts every line before: without it the file is torn
 
-Each line names its run but the first and the last.
+What belongs to a run names it. An export of all runs of a project begins with all its experiments and
+saved views; one of chosen runs has each experiment, with its views, before the first run that is in it.
 """
 
 from datetime import datetime
@@ -29,6 +31,7 @@ __all__ = [
     "AttemptLine",
     "DocumentLine",
     "EndLine",
+    "ExperimentLine",
     "ExportLine",
     "HeaderLine",
     "LogRecord",
@@ -38,6 +41,7 @@ __all__ = [
     "RunLine",
     "SpanLine",
     "TagLine",
+    "ViewLine",
 ]
 
 #: Rises when a reader of before could misread a line.
@@ -49,6 +53,9 @@ _Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
 _Rank: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _Number: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 _Labels: TypeAlias = dict[str, str]
+_GroupId: TypeAlias = Annotated[str, Meta(max_length=100)]
+_GroupName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+_Search: TypeAlias = Annotated[str, Meta(max_length=16_384)]
 
 
 class HeaderLine(Request, kw_only=True, tag="export", tag_field="type"):
@@ -61,6 +68,28 @@ class EndLine(Request, kw_only=True, tag="end", tag_field="type"):
     """The last line."""
 
     lines: Annotated[int, Meta(ge=0, description="How many stand before it.")]
+
+
+class ExperimentLine(Request, kw_only=True, tag="experiment", tag_field="type"):
+    """An experiment."""
+
+    experiment: Annotated[_GroupId, Meta(description="Its id.")]
+    name: Annotated[_GroupName, Meta(description="Unique in the project.")]
+    description: Annotated[str, Meta(max_length=20_000, description="Markdown.")]
+    archived: Annotated[_Time | None, Meta(description="Since then it takes no new runs.")]
+    created: Annotated[_Time, Meta(description="When it was made.")]
+
+
+class ViewLine(Request, kw_only=True, tag="view", tag_field="type"):
+    """A saved view."""
+
+    view: Annotated[_GroupId, Meta(description="Its id.")]
+    name: Annotated[_GroupName, Meta(description="Unique in the project.")]
+    filter: Annotated[_Search, Meta(description="As it was saved.")]
+    sort: Annotated[_Search, Meta(description="As it was saved.")]
+    columns: Annotated[_Search, Meta(description="As it was saved.")]
+    experiment: Annotated[_GroupId | None, Meta(description="Whose view it is; it stands before.")]
+    created: Annotated[_Time, Meta(description="When it was made.")]
 
 
 class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
@@ -195,6 +224,8 @@ class MediaLine(Request, kw_only=True, tag="media", tag_field="type"):
 
 ExportLine: TypeAlias = (
     HeaderLine
+    | ExperimentLine
+    | ViewLine
     | RunLine
     | AttemptLine
     | ParamLine

@@ -7,7 +7,14 @@ that it looks like: seconds and milliseconds would land in January 1970, nanosec
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["TIME_AHEAD_US_MAX", "TIME_US_MIN", "check_time_us", "time_from_us", "time_to_us"]
+__all__ = [
+    "TIME_AHEAD_US_MAX",
+    "TIME_US_MIN",
+    "check_time",
+    "check_time_us",
+    "time_from_us",
+    "time_to_us",
+]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -52,3 +59,24 @@ def check_time_us(time_us: int, *, now_us: int) -> str | None:
         f"{time_us} is more than a day ahead of the server: times are whole microseconds since "
         "1970 UTC; check the clock that wrote it"
     )
+
+
+def check_time(time: datetime, *, now_us: int) -> str | None:
+    """Return what is wrong with a time that was written as RFC 3339, or ``None``.
+
+    Args:
+        time: with its zone.
+        now_us: the server's time in microseconds since 1970 UTC.
+    """
+    time_us = time_to_us(time)
+    if check_time_us(time_us, now_us=now_us) is None:
+        return None
+    shown = time.isoformat()
+    for unit, factor, divisor in _UNITS:
+        meant_us = time_us * factor // divisor
+        if _PLAUSIBLE_US_MIN <= meant_us <= now_us + TIME_AHEAD_US_MAX:
+            meant = time_from_us(meant_us).isoformat()
+            return f"{shown} looks like {unit} that were read as microseconds: {meant} is meant"
+    if time_us < TIME_US_MIN:
+        return f"{shown} is in 1970 or before; check the clock that wrote it"
+    return f"{shown} is more than a day ahead of the server; check the clock that wrote it"

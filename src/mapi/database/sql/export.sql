@@ -1,8 +1,8 @@
 -- name: run
 select
     run.id, run.project_id, run.kind, run.status, run.name, run.note, run.reason, run.parent_id,
-    run.retry_of_id,
-    experiment.name as experiment, run.user_name, run.external_id, run.created, run.started,
+    run.retry_of_id, run.experiment_id, experiment.name as experiment, run.user_name, run.external_id,
+    run.created, run.started,
     run.finished, run.spec
 from runs as run
 left join experiments as experiment
@@ -60,5 +60,27 @@ limit %(limit)s
 select key, labels, step, format, size_bytes, sha256, caption, id
 from run_media
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+order by id
+limit %(limit)s
+
+-- name: experiments
+select id, name, description, archived, created
+from experiments
+where
+    tenant_id = mapi.current_tenant()
+    and (%(project)s::bigint is null or project_id = %(project)s)
+    and (%(experiment)s::uuid is null or id = %(experiment)s)
+    and id > %(after)s
+order by id
+limit %(limit)s
+
+-- name: views
+select id, name, filter, sort, columns, experiment_id, created
+from saved_views
+where
+    tenant_id = mapi.current_tenant()
+    and (%(project)s::bigint is null or project_id = %(project)s)
+    and (%(experiment)s::uuid is null or experiment_id = %(experiment)s)
+    and id > %(after)s
 order by id
 limit %(limit)s

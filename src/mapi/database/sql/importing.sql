@@ -5,15 +5,7 @@ insert into runs (
 )
 select
     mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
-    %(reason)s, %(spec)s::jsonb,
-    (
-        select experiment.id from experiments as experiment
-        where
-            experiment.tenant_id = mapi.current_tenant()
-            and experiment.project_id = %(project)s
-            and experiment.name = %(experiment)s
-    ),
-    %(user)s, %(external_id)s, %(created)s, %(started)s, %(finished)s, now()
+    %(reason)s, %(spec)s::jsonb, %(experiment)s, %(user)s, %(external_id)s, %(created)s, %(started)s, %(finished)s, now()
 on conflict do nothing
 returning id
 
@@ -83,3 +75,83 @@ where
 -- Writes are signs of life: what was imported stands as it stood.
 update runs set status = %(status)s, finished = %(finished)s
 where tenant_id = mapi.current_tenant() and id = %(id)s
+
+-- name: insert_experiment
+insert into experiments (tenant_id, id, project_id, name, description, archived, created)
+values (
+    mapi.current_tenant(), %(id)s, %(project)s, %(name)s, %(description)s, %(archived)s, %(created)s
+)
+on conflict do nothing
+
+-- name: find_experiment_by_id
+select id from experiments
+where tenant_id = mapi.current_tenant() and project_id = %(project)s and id = %(id)s
+for share
+
+-- name: find_experiment
+select id from experiments
+where tenant_id = mapi.current_tenant() and project_id = %(project)s and name = %(name)s
+for share
+
+-- name: insert_view
+insert into saved_views (
+    tenant_id, id, project_id, experiment_id, name, filter, sort, columns, created
+)
+values (
+    mapi.current_tenant(), %(id)s, %(project)s, %(experiment)s, %(name)s, %(filter)s, %(sort)s,
+    %(columns)s, %(created)s
+)
+on conflict do nothing
+
+-- name: find_view
+select id from saved_views
+where tenant_id = mapi.current_tenant() and project_id = %(project)s and id = %(id)s
+
+-- name: taken_runs
+-- The line, the member and its value of the first run that cannot be here.
+select given.at, found.member, found.text
+from unnest(%(at)s::int[], %(ids)s::uuid[], %(external_ids)s::text[]) as given (at, id, external_id)
+join lateral (
+    select 'run' as member, 'run_' || run.id as text
+    from runs as run
+    where
+        run.tenant_id = mapi.current_tenant() and run.id = given.id
+        and run.project_id <> %(project)s
+    union all
+    select 'external_id', run.external_id
+    from runs as run
+    where
+        run.tenant_id = mapi.current_tenant() and run.project_id = %(project)s
+        and run.external_id = given.external_id and run.id <> given.id
+) as found on true
+order by given.at
+limit 1
+
+-- name: taken_experiments
+select given.at, 'experiment', 'exp_' || experiment.id
+from unnest(%(at)s::int[], %(ids)s::uuid[]) as given (at, id)
+join experiments as experiment
+    on experiment.tenant_id = mapi.current_tenant() and experiment.id = given.id
+where experiment.project_id <> %(project)s
+order by given.at
+limit 1
+
+-- name: taken_views
+select given.at, 'view', 'view_' || view.id
+from unnest(%(at)s::int[], %(ids)s::uuid[]) as given (at, id)
+join saved_views as view on view.tenant_id = mapi.current_tenant() and view.id = given.id
+where view.project_id <> %(project)s
+order by given.at
+limit 1
+
+-- name: other_params
+select given.at, given.key, param.text
+from unnest(%(at)s::int[], %(ids)s::uuid[], %(keys)s::text[], %(texts)s::text[])
+    as given (at, id, key, text)
+join run_params as param
+    on param.tenant_id = mapi.current_tenant()
+    and param.run_id = given.id
+    and param.key = given.key
+where param.text <> given.text and %(project)s is not null
+order by given.at
+limit 1

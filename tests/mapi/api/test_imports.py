@@ -1,0 +1,381 @@
+"""What an export holds comes back elsewhere: runs of any content, their experiments, saved views."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.mapi.callers import make_caller
+
+if TYPE_CHECKING:
+    from litestar import Litestar
+    from tests.mapi.callers import Caller
+    from tests.mapi.tenants import Tenant
+
+pytestmark = pytest.mark.anyio
+
+TIME = "2026-11-01T00:00:00Z"
+NOW_US = 1_780_000_000_000_000
+
+
+async def exported(caller: Caller, path: str = "/v1/export/runs", **params: Any) -> list[Any]:
+    answer = await caller.send("GET", path, params=params)
+    return [json.loads(line) for line in answer.content.splitlines()]
+
+
+async def bring_in(caller: Caller, lines: list[Any], *, status: int = 200, query: str = "") -> Any:
+    body = b"".join(json.dumps(one).encode() + b"\n" for one in lines)
+    headers = {"Content-Type": "application/jsonl"}
+    path = f"/v1/import{query}"
+    answer = await caller.send("POST", path, content=body, status=status, headers=headers)
+    return answer.json()
+
+
+def file_of(*lines: dict[str, Any]) -> list[dict[str, Any]]:
+    whole = [{"type": "export", "version": 1}, *lines]
+    return [*whole, {"type": "end", "lines": len(whole)}]
+
+
+def run_line(run: str | None = None, **more: Any) -> dict[str, Any]:
+    empty = dict.fromkeys(
+        ("reason", "parent", "experiment", "external_id", "started", "finished", "spec")
+    )
+    return {
+        "type": "run",
+        "run": run or f"run_{uuid.uuid4()}",
+        "kind": "external",
+        "status": "failed",
+        "name": "",
+        "note": "",
+        "user": "x",
+        "created": TIME,
+        **empty,
+        **more,
+    }
+
+
+def experiment_line(**more: Any) -> dict[str, Any]:
+    return {
+        "type": "experiment",
+        "experiment": f"exp_{uuid.uuid4()}",
+        "name": "study",
+        "description": "",
+        "archived": None,
+        "created": TIME,
+        **more,
+    }
+
+
+def view_line(**more: Any) -> dict[str, Any]:
+    return {
+        "type": "view",
+        "view": f"view_{uuid.uuid4()}",
+        "name": "mine",
+        "filter": "",
+        "sort": "",
+        "columns": "",
+        "experiment": None,
+        "created": TIME,
+        **more,
+    }
+
+
+async def make_study(caller: Caller) -> dict[str, str]:
+    """Make two experiments, one archived, views in and outside of them, and three runs."""
+    ids = {}
+    for name, about in (("study", "# Why\n\nbecause"), ("old", "")):
+        sent = {"name": name, "description": about}
+        found = await caller.post("/v1/experiments", sent, status=201)
+        ids[name] = found["id"]
+    for name, experiment in (("best", "study"), ("all", None)):
+        found = await caller.post(
+            "/v1/saved-views",
+            {
+                "name": name,
+                "filter": 'metrics.loss{split=val} < 0.3 AND tags."a b" = x',
+                "sort": "-created",
+                "columns": "name,params.lr",
+                "experiment": experiment,
+            },
+            status=201,
+        )
+        ids[name] = found["id"]
+    ids["in study"] = await caller.make_run(name="in study", experiment="study")
+    ids["in old"] = await caller.make_run(name="in old", experiment="old")
+    ids["alone"] = await caller.make_run(name="alone")
+    await caller.post(f"/v1/experiments/{ids['old']}/archive", {})
+    return ids
+
+
+async def test_a_whole_project_comes_back_with_experiments_and_views(
+    caller: Caller, stranger: Caller
+) -> None:
+    ids = await make_study(caller)
+    lines = await exported(caller)
+    kinds = [line["type"] for line in lines]
+    assert kinds[:6] == ["export", "experiment", "experiment", "view", "view", "run"]
+    for _ in range(2):
+        answer = await bring_in(stranger, lines)
+        assert answer["warnings"] == []
+        assert (answer["rows"]["experiment"], answer["rows"]["view"]) == (2, 2)
+        assert await exported(stranger) == lines
+    await bring_in(caller, lines)
+    assert await exported(caller) == lines
+    found = await stranger.get(f"/v1/runs/{ids['in old']}")
+    assert found["experiment"] == ids["old"]
+    assert (await stranger.get(f"/v1/experiments/{ids['old']}"))["archived"] is not None
+    assert (await stranger.get(f"/v1/saved-views/{ids['best']}"))["experiment"] == ids["study"]
+
+
+async def test_chosen_runs_take_their_experiments_and_their_views_along(
+    caller: Caller, stranger: Caller
+) -> None:
+    ids = await make_study(caller)
+    one = await exported(caller, f"/v1/runs/{ids['in study']}/export")
+    assert [line["type"] for line in one][:4] == ["export", "experiment", "view", "run"]
+    assert [one[1]["experiment"], one[2]["view"]] == [ids["study"], ids["best"]]
+    assert [line["type"] for line in await exported(caller, filter="name = alone")][1] == "run"
+    await bring_in(stranger, one)
+    assert await exported(stranger, f"/v1/runs/{ids['in study']}/export") == one
+
+
+async def test_an_experiment_whose_name_is_taken_is_the_one_that_has_it(caller: Caller) -> None:
+    ours = (await caller.post("/v1/experiments", {"name": "study"}, status=201))["id"]
+    await caller.post("/v1/saved-views", {"name": "mine"}, status=201)
+    theirs = experiment_line(description="other")
+    run = run_line(experiment="study")
+    view = view_line(filter="status = failed", experiment=theirs["experiment"])
+    other = view_line(name="other", experiment=theirs["experiment"])
+    answer = await bring_in(caller, file_of(theirs, view, other, run))
+    assert len(answer["warnings"]) == 2
+    assert (await caller.get(f"/v1/runs/{run['run']}"))["experiment"] == ours
+    assert (await caller.get(f"/v1/experiments/{ours}"))["description"] == ""
+    await caller.get(f"/v1/experiments/{theirs['experiment']}", status=404)
+    views = (await caller.get("/v1/saved-views"))["views"]
+    assert {(one["name"], one["filter"]) for one in views} == {("mine", ""), ("other", "")}
+    assert (await caller.get(f"/v1/saved-views/{other['view']}"))["experiment"] == ours
+
+
+async def test_what_was_renamed_here_keeps_its_name_and_takes_the_runs(caller: Caller) -> None:
+    ids = await make_study(caller)
+    lines = await exported(caller)
+    path = f"/v1/experiments/{ids['study']}"
+    await caller.send("PATCH", path, json={"name": "renamed"})
+    run = run_line(experiment="study")
+    groups = [one for one in lines if one["type"] in {"experiment", "view"}]
+    await bring_in(caller, file_of(*groups, run))
+    assert (await caller.get(path))["name"] == "renamed"
+    assert (await caller.get(f"/v1/runs/{run['run']}"))["experiment"] == ids["study"]
+
+
+async def test_an_experiment_that_is_nowhere_is_told(caller: Caller) -> None:
+    run = run_line(experiment="gone")
+    answer = await bring_in(caller, file_of(run))
+    assert answer["warnings"] == ["The experiment 'gone' is neither here nor in the file."]
+    assert (await caller.get(f"/v1/runs/{run['run']}"))["experiment"] is None
+
+
+async def test_views_beyond_the_limit_are_left_out_and_told(caller: Caller) -> None:
+    views = [view_line(name=f"view {at}") for at in range(201)]
+    answer = await bring_in(caller, file_of(*views))
+    assert len(answer["warnings"]) == 1
+    assert "200 saved views" in answer["warnings"][0]
+    assert len((await caller.get("/v1/saved-views"))["views"]) == 200
+
+
+STUDY = experiment_line()
+MINE = view_line()
+HOSTILE: list[tuple[list[dict[str, Any]], str]] = [
+    ([{**STUDY, "experiment": "run_1"}], "/lines/1/experiment"),
+    ([{**STUDY, "name": ""}], "/lines/1/name"),
+    ([{**STUDY, "name": "a\x00b"}], "/lines/1/name"),
+    ([{**STUDY, "description": "x" * 20_001}], "/lines/1/description"),
+    ([{**STUDY, "archived": "9999-01-01T00:00:00Z"}], "/lines/1/archived"),
+    ([{**STUDY, "created": "2026-11-01"}], "/lines/1/created"),
+    ([STUDY, STUDY], "/lines/2/experiment"),
+    ([STUDY, experiment_line()], "/lines/2/name"),
+    ([MINE, MINE], "/lines/2/view"),
+    ([MINE, view_line()], "/lines/2/name"),
+    ([{**MINE, "filter": "status ="}], "/lines/1/filter"),
+    ([{**MINE, "sort": "nothing"}], "/lines/1/sort"),
+    ([{**MINE, "columns": ","}], "/lines/1/columns"),
+    ([{**MINE, "experiment": STUDY["experiment"]}, STUDY], "/lines/1/experiment"),
+    ([{**MINE, "experiment": "exp_x"}], "/lines/1/experiment"),
+    ([{**MINE, "view": 5}], "/lines/1/view"),
+    ([run_line(external_id="a"), run_line(external_id="a")], "/lines/2/external_id"),
+    ([run_line(created="1970-01-01T00:00:00Z")], "/lines/1/created"),
+    ([run_line(started="2999-01-01T00:00:00Z")], "/lines/1/started"),
+    ([run_line(finished="0001-01-01T00:00:00Z")], "/lines/1/finished"),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "pointer"), HOSTILE, ids=[f"{at} {one[1]}" for at, one in enumerate(HOSTILE)]
+)
+async def test_a_wrong_line_is_refused_with_its_place_and_nothing_is_kept(
+    caller: Caller, lines: list[dict[str, Any]], pointer: str
+) -> None:
+    good = run_line()
+    problem = await bring_in(caller, file_of(*lines, good), status=422)
+    assert problem["errors"][0]["pointer"] == pointer, problem
+    await caller.get(f"/v1/runs/{good['run']}", status=404)
+    assert (await caller.get("/v1/experiments"))["experiments"] == []
+    assert (await caller.get("/v1/saved-views"))["views"] == []
+
+
+async def test_content_stands_below_its_run_and_not_below_an_experiment(caller: Caller) -> None:
+    run = run_line()
+    tag = {"type": "tag", "run": run["run"], "key": "a", "text": "b"}
+    lines = file_of(run, experiment_line(), {**tag, "source": "api", "time": TIME})
+    problem = await bring_in(caller, lines, status=422)
+    assert problem["errors"][0]["pointer"] == "/lines/3/run"
+
+
+async def test_a_file_that_cannot_be_here_leaves_nothing(
+    caller: Caller, app: Litestar, tenant: Tenant
+) -> None:
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute(
+            "insert into mapi.projects (tenant_id, name) values (%s, 'other')", [tenant.id]
+        )
+    ids = await make_study(caller)
+    mine = await caller.make_run(external_id="mine", params={"lr": "1"})
+    good = run_line(name="good")
+    param = {"type": "param", "run": mine, "key": "lr", "text": "2", "source": "api", "time": TIME}
+    for lines, query, pointer, code in (
+        ([good, run_line(mine)], "?project=other", "/lines/2/run", "STATE_CONFLICT"),
+        ([good, run_line(external_id="mine")], "", "/lines/2/external_id", "STATE_CONFLICT"),
+        ([good, run_line(mine), param], "", "/lines/3/text", "PARAM_CONFLICT"),
+        (
+            [good, experiment_line(experiment=ids["study"])],
+            "?project=other",
+            "/lines/2/experiment",
+            "STATE_CONFLICT",
+        ),
+        ([good, view_line(view=ids["all"])], "?project=other", "/lines/2/view", "STATE_CONFLICT"),
+    ):
+        problem = await bring_in(caller, file_of(*lines), status=409, query=query)
+        assert (problem["code"], problem["errors"][0]["pointer"]) == (code, pointer)
+        assert "Nothing was imported" in problem["detail"]
+        await caller.get(f"/v1/runs/{good['run']}", status=404)
+    viewer = make_caller(app, tenant, scopes=["runs:read"])
+    await bring_in(viewer, file_of(experiment_line()), status=403)
+
+
+# -- any content ------------------------------------------------------------------------------------
+
+word = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
+text = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=20)
+free = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | text,
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(word, below, max_size=3),
+    max_leaves=5,
+)
+step = st.none() | st.integers(0, 2**63 - 1)
+number = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
+    ["NaN", "Infinity", "-Infinity"]
+)
+writer = st.sampled_from([{}, {"stream": "data"}, {"rank": 1}, {"stream": "data", "rank": 1}])
+labels = st.dictionaries(st.sampled_from(["split", "fold"]), word, max_size=2)
+series = st.fixed_dictionaries(
+    {
+        "key": st.sampled_from(["loss", "acc"]),
+        "labels": labels,
+        "points": st.lists(st.tuples(step, st.integers(0, 10**9), number), min_size=1, max_size=6),
+        "writer": writer,
+        "attempt": st.integers(1, 3),
+    }
+)
+line = st.fixed_dictionaries(
+    {
+        "message": text,
+        "level": st.sampled_from(["debug", "info", "warning", "error"]),
+        "fields": st.dictionaries(word, free, max_size=2),
+        "time": st.just("2026-11-02T03:04:05.678901+01:00"),
+    }
+)
+span = st.fixed_dictionaries(
+    {
+        "name": word,
+        "start_ns": st.integers(0, 2**62),
+        "duration_ns": st.integers(0, 2**62),
+        "depth": st.integers(0, 5),
+        "track": st.integers(-(2**63), 2**63 - 1),
+        "step": step,
+        "fields": st.none() | st.dictionaries(word, free, max_size=2),
+    }
+)
+run_content = st.fixed_dictionaries(
+    {
+        "params": st.dictionaries(word, text | st.integers() | number, max_size=4),
+        "tags": st.dictionaries(word.filter(lambda key: key != "mapi"), text, max_size=3),
+        "name": text,
+        "note": text,
+        "series": st.lists(series, max_size=4),
+        "attempts": st.lists(st.tuples(writer, st.none() | st.integers(0, 9)), max_size=2),
+        "lines": st.lists(st.tuples(writer, st.lists(line, min_size=1, max_size=3)), max_size=3),
+        "spans": st.lists(st.tuples(writer, st.lists(span, min_size=1, max_size=3)), max_size=2),
+        "config": st.none() | st.dictionaries(word, free, max_size=3),
+        "status": st.sampled_from(["running", "succeeded", "failed", "cancelled"]),
+    }
+)
+
+
+async def fill(caller: Caller, found: dict[str, Any]) -> str:
+    """Log what was drawn; values that a rule of the log refuses are left out by its answer."""
+    run = await caller.make_run(
+        **{name: found[name] for name in ("params", "tags", "name", "note")}
+    )
+    path = f"/v1/runs/{run}"
+    for number_of, (who, from_step) in enumerate(found["attempts"], 2):
+        sent = {"number": number_of, "from_step": from_step, **who}
+        await caller.post(f"{path}/attempts", sent)
+    for one in found["series"]:
+        steps, times, values = zip(*one["points"], strict=True)
+        await caller.log(
+            run,
+            one["key"],
+            values,
+            steps=list(steps),
+            times=[NOW_US + at for at in times],
+            labels=one["labels"],
+            attempt=one["attempt"],
+            **one["writer"],
+        )
+    for who, lines in found["lines"]:
+        await caller.post(f"{path}/logs", {"lines": lines, **who})
+    for who, spans in found["spans"]:
+        await caller.post(f"{path}/spans", {"spans": spans, **who})
+    if found["config"] is not None:
+        body = {"content": found["config"]}
+        await caller.send("PUT", f"{path}/config", json=body, status=204)
+    if found["status"] != "running":
+        await caller.send("PATCH", path, json={"status": found["status"]})
+    return run
+
+
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(found=run_content)
+async def test_a_run_of_any_content_comes_back_as_it_was(
+    caller: Caller, stranger: Caller, found: dict[str, Any]
+) -> None:
+    run = await fill(caller, found)
+    lines = await exported(caller, f"/v1/runs/{run}/export")
+    answer = await bring_in(stranger, lines)
+    assert answer["warnings"] == []
+    assert await exported(stranger, f"/v1/runs/{run}/export") == lines
+    for path in ("", "/metrics?limit=500", "/params", "/tags"):
+        ours, theirs = [await one.get(f"/v1/runs/{run}{path}") for one in (caller, stranger)]
+        # What belongs to the place, and of a run that goes on, how long it has.
+        for volatile in ("project", "etag", "user", "duration_seconds"):
+            ours.pop(volatile, None)
+            theirs.pop(volatile, None)
+        assert theirs == ours
