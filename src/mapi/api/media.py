@@ -1,5 +1,6 @@
 """``/v1/runs/{id}/media``: images and small tables, by one request or by a signed upload."""
 
+import contextlib
 import hashlib
 import time
 from dataclasses import dataclass
@@ -27,9 +28,9 @@ from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.api.senders import sender_at
 from mapi.database.door import Connection, Database
-from mapi.errors import Fault, InvalidError, NotFoundError
+from mapi.errors import Fault, InvalidError, MapiError, NotFoundError
 from mapi.objects.permits import UploadPermits
-from mapi.objects.store import Expectation, ObjectStore, UploadTerms
+from mapi.objects.store import Expectation, ObjectStore, UploadTerms, check_expected
 from mapi.series.name_map import with_writer
 from mapi.series.names import canonical_labels, check_key, check_labels
 from mapi.tracking.media import (
@@ -37,7 +38,6 @@ from mapi.tracking.media import (
     MediaPlace,
     MediaPosition,
     check_content,
-    delete_object,
     get_media,
     list_media,
     record_media,
@@ -173,18 +173,24 @@ async def _record_upload(
     try:
         body = await objects.read(sent.upload_key, size_bytes_max=MEDIA_BYTES_MAX)
     except NotFoundError:
+        body = b""
+    # What was recorded before is empty, and no upload is.
+    if not body:
         raise InvalidError(
             Fault(
                 "/upload_key",
                 f"nothing was uploaded as {sent.upload_key[:80]!r}, or it was recorded already",
             )
-        ) from None
+        )
     try:
         keeping = _Keeping(database, objects, run_id, sender, place)
-        return await keeping.keep(body, said=None, sha256=sent.sha256)
+        said = _announced_format(sent.upload_key)
+        return await keeping.keep(body, said=said, sha256=sent.sha256)
     finally:
-        # Recorded or rejected: in neither case is it needed any more.
-        await delete_object(objects, sent.upload_key)
+        # Recorded or rejected: in neither case are its bytes needed any more, but with a free key
+        # the permit would be good again.
+        with contextlib.suppress(MapiError):
+            await objects.retire(sent.upload_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +269,7 @@ async def sign(  # noqa: PLR0917 - the framework gives them by name
         )
     signed = await objects.sign_upload(
         UploadTerms(
-            f"{_upload_folder(request.user, run_id)}/{uuid4()}",
+            f"{_upload_folder(request.user, run_id)}/{uuid4()}.{sent.format.value}",
             sent.size_bytes,
             bytes.fromhex(sent.sha256),
             CONTENT_TYPES[sent.format],
@@ -292,7 +298,10 @@ async def receive(
     objects: NamedDependency[ObjectStore],
     permits: NamedDependency[UploadPermits],
 ) -> None:
-    """Take the form that was signed: its fields as they are, and the bytes as `file`."""
+    """Take the form that was signed: its fields as they are, and the bytes as `file`, once.
+
+    Bytes of another size, hash or format than was announced are refused, and nothing is kept.
+    """
     form = await request.form()
     file = form.get("file")
     if not isinstance(file, UploadFile):
@@ -304,11 +313,10 @@ async def receive(
     }
     terms = permits.verify(fields)
     content = await file.read()
-    await objects.put(
-        terms.key,
-        content,
-        expected=Expectation(terms.size_bytes, terms.sha256, MEDIA_BYTES_MAX),
-    )
+    expected = Expectation(terms.size_bytes, terms.sha256, MEDIA_BYTES_MAX)
+    await check_expected(terms.key, content, expected)
+    check_content(content, said=_announced_format(terms.key))
+    await objects.put(terms.key, content, expected=expected)
 
 
 @get(
@@ -440,6 +448,12 @@ def _check_sha256(body: bytes, said: str | None) -> None:
                 code=WarningCode.MEDIA_REJECTED,
             )
         )
+
+
+def _announced_format(upload_key: str) -> MediaFormat | None:
+    """Return what an upload was announced as; its key ends with it, which is signed."""
+    suffix = upload_key.rpartition(".")[2]
+    return MediaFormat(suffix) if suffix in set(MediaFormat) else None
 
 
 def _upload_folder(principal: Principal, run_id: UUID) -> str:

@@ -129,6 +129,11 @@ class CloudStore(ObjectStore):
                 return
             yield bytes(chunk)
 
+    async def retire(self, key: str) -> None:
+        """Put an empty object in an object's place; see `ObjectStore.retire`."""
+        checked_key(key)
+        await _told(key, obstore.put_async(self._bucket, key, b"", mode="overwrite"))
+
     async def delete(self, key: str) -> bool:
         """Delete an object; see `ObjectStore.delete`."""
         checked_key(key)

@@ -123,6 +123,16 @@ class LocalStore(ObjectStore):
         """Delete an object; see `ObjectStore.delete`."""
         return await _told(key, self._unlink, checked_key(key))
 
+    async def retire(self, key: str) -> None:
+        """Put an empty file in an object's place; see `ObjectStore.retire`."""
+        checked_key(key)
+        aside = self._directory / _ASIDE / secrets.token_hex(16)
+        (await _told(key, _open_new, aside)).close()
+        try:
+            await _told(key, self._replace, aside, key)
+        finally:
+            aside.unlink(missing_ok=True)
+
     async def heads(self, folder: str = "") -> AsyncIterator[ObjectHead]:
         """Yield the objects in a folder; see `ObjectStore.heads`."""
         folders = [checked_folder(folder)]
@@ -182,6 +192,11 @@ class LocalStore(ObjectStore):
             except FileNotFoundError:
                 if not tries_left:
                     raise
+
+    def _replace(self, aside: Path, key: str) -> None:
+        with self._folder_of(key, is_made=True) as (folder, name):
+            os.replace(aside, name, dst_dir_fd=folder)
+            os.fsync(folder)
 
     def _unlink(self, key: str) -> bool:
         try:

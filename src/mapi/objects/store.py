@@ -30,6 +30,7 @@ __all__ = [
     "SignedUpload",
     "StoredObject",
     "UploadTerms",
+    "check_expected",
     "no_such_object",
 ]
 
@@ -143,6 +144,15 @@ class ObjectStore(ABC):
         Raises:
             InvalidError: the key is none.
             UnavailableError: the store does not answer.
+        """
+
+    @abstractmethod
+    async def retire(self, key: str) -> None:
+        """Take the bytes of an object away, and leave its key taken: nobody writes it again.
+
+        Raises:
+            InvalidError: the key is none.
+            UnavailableError: the store does not answer or has no room.
         """
 
     @abstractmethod
@@ -268,6 +278,18 @@ class Measured:
             message = f"the content has the SHA-256 {digest.hex()}, not {sha256.hex()}"
             raise InvalidError(Fault("/sha256", message))
         return StoredObject(key, self._size_bytes, digest)
+
+
+async def check_expected(key: str, content: bytes, expected: Expectation) -> None:
+    """Refuse content that is not what was announced, before anything is done with it.
+
+    Raises:
+        InvalidError: its size or its hash is another one.
+    """
+    measured = Measured(content, expected)
+    async for _ in measured.chunks():
+        pass
+    measured.stored(key)
 
 
 async def _pieces(content: Content) -> AsyncIterator[bytes]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import json
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from PIL import Image
 from tests.mapi.tenants_access import set_limits, value_of
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
     from tests.mapi.callers import Caller
     from tests.mapi.tenants import Tenant
+
+    from mapi.objects.permits import UploadPermits
+    from mapi.objects.store import ObjectStore
 
 pytestmark = pytest.mark.anyio
 
@@ -36,6 +41,12 @@ def png(width: int = 4, height: int = 3, *, grey: int = 0) -> bytes:
         + chunk(b"IDAT", zlib.compress(rows))
         + chunk(b"IEND")
     )
+
+
+def jpeg() -> bytes:
+    content = io.BytesIO()
+    Image.new("L", (4, 3)).save(content, "jpeg")
+    return content.getvalue()
 
 
 def table(rows: int = 2) -> bytes:
@@ -80,7 +91,9 @@ def warnings_of(tenant: Tenant, run: str) -> list[str]:
 
 
 def kept(tmp_path: Path) -> list[Path]:
-    return [one for one in (tmp_path / "objects").rglob("*") if one.is_file()]
+    """Return the files that hold bytes: an upload that was recorded leaves an empty one."""
+    files = (one for one in (tmp_path / "objects").rglob("*") if one.is_file())
+    return [one for one in files if one.stat().st_size]
 
 
 async def test_what_was_sent_is_read_byte_for_byte_and_as_an_attachment(caller: Caller) -> None:
@@ -277,6 +290,9 @@ async def test_an_upload_is_sent_without_a_token_once_and_then_recorded(
     assert answer.content == png()
     # The upload itself is gone: what is kept is the copy that was checked.
     assert len(kept(tmp_path)) == 1
+    # And the permit with it, though it lasts on.
+    assert await upload(caller, permit, png()) == 409
+    assert len(kept(tmp_path)) == 1
     problem = await caller.post(f"/v1/runs/{run}/media", record, status=422)
     assert problem["errors"][0]["pointer"] == "/upload_key"
 
@@ -292,16 +308,49 @@ async def test_an_upload_that_lies_is_refused(caller: Caller, tmp_path: Path) ->
     assert kept(tmp_path) == []
 
 
-async def test_a_record_of_bytes_that_are_not_the_announced_ones_keeps_nothing(
+@pytest.mark.parametrize(
+    ("announced", "content"),
+    [("png", jpeg()), ("jpeg", png()), ("table", png()), ("png", b"<html>" + bytes(100))],
+    ids=["a JPEG as PNG", "a PNG as JPEG", "a PNG as a table", "a page as PNG"],
+)
+@pytest.mark.parametrize("through", ["the server", "the store"])
+async def test_bytes_of_another_format_than_announced_are_refused_and_not_kept(
+    caller: Caller,
+    objects: tuple[ObjectStore, UploadPermits],
+    tmp_path: Path,
+    *,
+    announced: str,
+    content: bytes,
+    through: str,
+) -> None:
+    run = await caller.make_run()
+    permit = await signed(caller, run, content, format=announced)
+    if through == "the server":
+        assert await upload(caller, permit, content) == 422
+        assert kept(tmp_path) == []
+        return
+    # As S3 does, which looks at no content: then the record is where it is found out.
+    await objects[0].put(permit["key"], content)
+    record = {
+        "upload_key": permit["key"],
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "key": "sample",
+    }
+    problem = await caller.post(f"/v1/runs/{run}/media", record, status=422)
+    assert problem["errors"][0]["code"] == "MEDIA_REJECTED"
+    assert kept(tmp_path) == []
+    assert (await caller.get(f"/v1/runs/{run}/media"))["media"] == []
+
+
+async def test_an_upload_is_recorded_in_its_run_alone(
     caller: Caller, stranger: Caller, tmp_path: Path
 ) -> None:
     run = await caller.make_run()
-    lie = b"<html>" + bytes(100)
-    permit = await signed(caller, run, lie)
-    assert await upload(caller, permit, lie) == 204
+    permit = await signed(caller, run, png())
+    assert await upload(caller, permit, png()) == 204
     record = {
         "upload_key": permit["key"],
-        "sha256": hashlib.sha256(lie).hexdigest(),
+        "sha256": hashlib.sha256(png()).hexdigest(),
         "key": "sample",
     }
     elsewhere = await caller.make_run()
@@ -312,7 +361,8 @@ async def test_a_record_of_bytes_that_are_not_the_announced_ones_keeps_nothing(
         assert problem["errors"][0]["pointer"] == "/upload_key"
     theirs = await stranger.make_run()
     await stranger.post(f"/v1/runs/{theirs}/media", record, status=422)
-    problem = await caller.post(f"/v1/runs/{run}/media", record, status=422)
+    wrong = {**record, "sha256": "0" * 64}
+    problem = await caller.post(f"/v1/runs/{run}/media", wrong, status=422)
     assert problem["errors"][0]["code"] == "MEDIA_REJECTED"
     assert kept(tmp_path) == []
 

@@ -207,6 +207,24 @@ class StoreTests:
 
         run(work())
 
+    def test_a_retired_key_stays_taken_and_holds_nothing(self, store: ObjectStore) -> None:
+        async def work() -> None:
+            await store.put("a/b/c", b"x")
+            for _ in range(2):
+                await store.retire("a/b/c")
+                assert await store.read("a/b/c") == b""
+            with pytest.raises(ObjectExistsError):
+                await store.put("a/b/c", b"y")
+            content = b"picture"
+            signed = await store.sign_upload(terms_of("a/b/c", content), lifetime_seconds=60)
+            assert await self.send(store, signed, content) in {409, 412}
+            assert await store.read("a/b/c") == b""
+            await store.retire("a/d")  # also where nothing was
+            assert await keys(store) == {"a/b/c", "a/d"}
+            assert await store.delete("a/b/c") is True
+
+        run(work())
+
     def test_a_folder_lists_what_is_below_it_and_nothing_beside_it(
         self, store: ObjectStore
     ) -> None:
@@ -231,6 +249,7 @@ class StoreTests:
                 store.get(key),
                 store.read(key),
                 store.delete(key),
+                store.retire(key),
                 store.copy("ok", key),
                 store.copy(key, "ok2"),
                 whole(store.chunks(key, 0, 1)),
