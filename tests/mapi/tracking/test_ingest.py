@@ -28,6 +28,7 @@ from mapi.tracking.writing import Counts, Sender
 from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
+    import uuid
     from collections.abc import Iterator
 
     from tests.mapi.tenants import Tenant
@@ -185,6 +186,45 @@ async def test_a_taken_number_of_a_writer_is_the_same_the_short_way_and_the_long
     assert await write(0, 4) == Counts(0, 1, accepted_seq=5)
     assert await write(1, 4) == Counts(1, accepted_seq=5)
     assert await write(2, 6) == Counts(1, accepted_seq=6)
+
+
+@pytest.mark.anyio
+async def test_numbers_of_series_that_come_round_pass_over_those_in_use(
+    database: Database, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    def restart(number: int) -> None:
+        with psycopg.connect(tenant.server.superuser_url()) as connection:
+            connection.execute("select setval('mapi.run_series_id_seq', %s, false)", [number])
+
+    async def write(run_id: uuid.UUID, tenant: Tenant, series: list[int]) -> None:
+        batch = batch_of([(at, step, step, float(at)) for at in series for step in range(2)])
+        counts = await write_batch(database, tenant.reach, run_id, batch=batch, sender=Sender())
+        assert counts == Counts(2 * len(series))
+
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        (newest,) = connection.execute("select nextval('mapi.run_series_id_seq')").fetchone() or (
+            1,
+        )
+    try:
+        run_id, elsewhere = tenant.run(), other_tenant.run()
+        restart(1)
+        await write(run_id, tenant, [0, 1])
+        restart(2**31 - 1)
+        await write(run_id, tenant, [2])
+        again = tenant.run()
+        await write(again, tenant, [0, 1, 2])
+        restart(1)
+        await write(elsewhere, other_tenant, [0, 1, 2])
+    finally:
+        restart(newest)
+    for one, of in ((run_id, tenant), (again, tenant), (elsewhere, other_tenant)):
+        summaries = stored_summaries(of, one)
+        assert sorted(found["last"] for found in summaries.values()) == [
+            (1, "0.0"),
+            (1, "1.0"),
+            (1, "2.0"),
+        ]
+        assert run_totals(of, one) == (6, 3, 6, 3)
 
 
 @pytest.mark.anyio

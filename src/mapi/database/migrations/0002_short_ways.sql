@@ -82,6 +82,39 @@ begin
 end;
 $$;
 
+-- Make series that the attempt has none of, and return their numbers in the order given. A number
+-- that has come round and is in use is passed over.
+create function mapi.make_series(
+    of_run uuid, of_attempt int, of_source text, keys text[], hashes int8[], labels text[]
+) returns int8[]
+language plpgsql
+as $$
+declare
+    ids int8[] := array_fill(null::int8, array[cardinality(keys)]);
+begin
+    while array_position(ids, null) is not null loop
+        with made as (
+            insert into mapi.run_series (
+                tenant_id, run_id, attempt, key, labels, labels_hash, source
+            )
+            select
+                mapi.current_tenant(), of_run, of_attempt, wanted.key, wanted.labels::jsonb,
+                wanted.hash, of_source
+            from unnest(keys, hashes, labels, ids)
+                with ordinality as wanted (key, hash, labels, id, ordinal)
+            where wanted.id is null
+            order by wanted.ordinal
+            on conflict (tenant_id, id) do nothing
+            returning id, key, labels_hash
+        )
+        select array_agg(coalesce(wanted.id, made.id) order by wanted.ordinal) into ids
+        from unnest(keys, hashes, ids) with ordinality as wanted (key, hash, id, ordinal)
+        left join made on made.key = wanted.key and made.labels_hash = wanted.hash;
+    end loop;
+    return ids;
+end;
+$$;
+
 -- Append a batch that lies behind everything that is known of its series and that no budget can
 -- touch. The arrays from `keys` on have one item a series; the last four one item a point, where
 -- `places` says which of the series it belongs to, from 1.
@@ -216,23 +249,23 @@ begin
 
     ids := known.ids;
     if known.missing > 0 then
-        with made as (
-            insert into mapi.run_series (
-                tenant_id, run_id, attempt, key, labels, labels_hash, source
-            )
-            select
-                mapi.current_tenant(), of_run, newest.number, wanted.key, wanted.labels::jsonb,
-                wanted.hash, of_source
+        with missing as (
+            select array_agg(wanted.ordinal order by wanted.ordinal) as places,
+                mapi.make_series(
+                    of_run, newest.number, of_source,
+                    array_agg(wanted.key order by wanted.ordinal),
+                    array_agg(wanted.hash order by wanted.ordinal),
+                    array_agg(wanted.labels order by wanted.ordinal)
+                ) as ids
             from unnest(keys, hashes, labels, known.ids)
                 with ordinality as wanted (key, hash, labels, id, ordinal)
             where wanted.id is null
-            order by wanted.ordinal
-            returning id, key, labels_hash
         )
         select array_agg(coalesce(wanted.id, made.id) order by wanted.ordinal) into ids
-        from unnest(keys, hashes, known.ids)
-            with ordinality as wanted (key, hash, id, ordinal)
-        left join made on made.key = wanted.key and made.labels_hash = wanted.hash;
+        from unnest(known.ids) with ordinality as wanted (id, ordinal)
+        left join (
+            select unnest(missing.places) as ordinal, unnest(missing.ids) as id from missing
+        ) as made on made.ordinal = wanted.ordinal;
     end if;
 
     insert into mapi.run_metric_points (tenant_id, series_id, step, time, value)
@@ -351,8 +384,8 @@ create index runs_running on mapi.runs (tenant_id, id) where status = 'running';
 alter table mapi.runs set (fillfactor = 70);
 
 revoke execute on function
-    mapi.limit_of, mapi.merge_summaries, mapi.append_points, mapi.make_run
+    mapi.limit_of, mapi.merge_summaries, mapi.make_series, mapi.append_points, mapi.make_run
     from public;
 grant execute on function
-    mapi.limit_of, mapi.merge_summaries, mapi.append_points, mapi.make_run
+    mapi.limit_of, mapi.merge_summaries, mapi.make_series, mapi.append_points, mapi.make_run
     to mapi_app;

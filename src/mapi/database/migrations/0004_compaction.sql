@@ -8,7 +8,7 @@
 -- with what the server was built with; steps and times of a regular series shrink most.
 create table mapi.run_metric_chunks (
     tenant_id int not null,
-    series_id bigint not null,
+    series_id int not null,
     first_step bigint not null,
     last_step bigint not null,
     count int not null,

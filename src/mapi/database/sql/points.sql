@@ -95,15 +95,9 @@ select
 from unnest(%(series)s::int8[]) with ordinality as wanted (id, ordinal)
 
 -- name: make_series
-insert into run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)
-select
-    mapi.current_tenant(), %(run)s, %(attempt)s, wanted.key, wanted.labels::jsonb, wanted.hash,
-    %(source)s
-from
-    unnest(%(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[])
-    with ordinality as wanted (key, hash, labels, ordinal)
-order by wanted.ordinal
-returning id
+select unnest(mapi.make_series(
+    %(run)s, %(attempt)s, %(source)s, %(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[]
+))
 
 -- name: merge_summaries
 -- The parts of this batch, one row a series, join what is known of it.
