@@ -11,7 +11,7 @@ from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.description import ANSWERS
 from mapi.api.preconditions import is_known
-from mapi.api.query_readers import read_columns, read_filters, read_series_text
+from mapi.api.query_readers import read_columns, read_filters, read_series_text, read_stretch
 from mapi.api.rights import RIGHT
 from mapi.database.door import Database
 from mapi.errors import Fault, InvalidError
@@ -19,7 +19,7 @@ from mapi.search import Search
 from mapi.series.names import check_key
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.compare import compare, find_compared, version_of
-from mapi.tracking.curves import LAST_STEP, Stretch
+from mapi.tracking.curves import LAST_STEP
 from mapi.tracking.groups import group_runs
 from mapi.tracking.runs import resolve_project
 from mapi.wire.comparison import COMPARED_RUNS_MAX, COMPARED_RUNS_MIN, Comparison, RunGroups
@@ -85,9 +85,13 @@ async def read_groups(  # noqa: PLR0913, PLR0917 - the query's own parameters, g
     filters: Annotated[list[str] | None, QueryParameter(name="filter")] = None,
     project: FromQuery[str | None] = None,
     start: Annotated[int, QueryParameter(name="from", ge=SCALAR_STEP, le=LAST_STEP)] = SCALAR_STEP,
-    stop: Annotated[int | None, QueryParameter(name="to", ge=0, le=LAST_STEP)] = None,
+    last: Annotated[int, QueryParameter(name="to", ge=SCALAR_STEP, le=LAST_STEP)] = LAST_STEP,
 ) -> RunGroups:
-    """Return count, mean, deviation and extremes of a series at each step, over stated members."""
+    """Return count, mean, deviation and extremes of a series at each step, over stated members.
+
+    `from` is the first step and `to` the last.
+    """
+    stretch = read_stretch(start, last)
     series = read_series_text(y, at="/query/y")
     columns = () if not by.strip() else read_columns(by, at="/query/by", count_max=_GROUPED_BY_MAX)
     wanted = read_filters(filters)
@@ -102,5 +106,5 @@ async def read_groups(  # noqa: PLR0913, PLR0917 - the query's own parameters, g
             search,
             by=columns,
             series=series,
-            stretch=Stretch(start, LAST_STEP if stop is None else stop - 1),
+            stretch=stretch,
         )

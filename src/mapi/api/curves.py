@@ -11,7 +11,13 @@ from mapi.access.cursors import Cursors
 from mapi.access.rights import Principal
 from mapi.api.links import next_link
 from mapi.api.queries import QUERY_PREFIXES
-from mapi.api.query_readers import LABEL, read_labels, read_series, read_series_text
+from mapi.api.query_readers import (
+    LABEL,
+    read_labels,
+    read_series,
+    read_series_text,
+    read_stretch,
+)
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.database.door import Connection, Database
@@ -107,7 +113,7 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     run: FromPath[str],
     key: FromQuery[str],
     start: Annotated[int, QueryParameter(name="from", ge=SCALAR_STEP, le=LAST_STEP)] = SCALAR_STEP,
-    stop: Annotated[int | None, QueryParameter(name="to", ge=0, le=LAST_STEP)] = None,
+    last: Annotated[int, QueryParameter(name="to", ge=SCALAR_STEP, le=LAST_STEP)] = LAST_STEP,
     attempt: Annotated[int | None, QueryParameter(ge=1, le=2**31 - 1)] = None,
     buckets: Annotated[int | None, QueryParameter(ge=1, le=BUCKETS_MAX)] = None,
     x: FromQuery[str | None] = None,
@@ -116,10 +122,10 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
 ) -> Response[Curve]:
     """Return one series: its points exactly as logged, by step, or buckets that keep extremes.
 
-    `from` is the first step and `to` the step behind the last. Without `buckets`, points come in
-    pages; with it, points come if there are no more of them than buckets.
+    `from` is the first step and `to` the last. Without `buckets`, points come in pages; with it, points come if there are no more of them than buckets.
     """
     wanted = read_series(key, request.query_params)
+    stretch = read_stretch(start, last)
     if buckets is not None and (cursor is not None or limit is not None):
         name = "limit" if cursor is None else "cursor"
         raise InvalidError(
@@ -133,14 +139,13 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
         "run": run,
         "series": series_text(wanted.key, wanted.labels),
         "from": start,
-        "to": stop,
+        "to": last,
         "attempt": attempt,
         "x": x,
     }
     position = None if cursor is None else cursors.read(cursor, question)
-    stretch = Stretch(
-        start if position is None else position["first"], LAST_STEP if stop is None else stop - 1
-    )
+    if position is not None:
+        stretch = Stretch(position["first"], last)
     async with database.transaction(request.user.reach) as connection:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
         parts = await find_parts(connection, run_id, wanted, attempt=attempt)

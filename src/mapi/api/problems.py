@@ -13,12 +13,14 @@ from litestar import Response
 from litestar.exceptions import HTTPException
 
 from mapi import errors
-from mapi.api.queries import query_name
+from mapi.api.queries import query_parameters, rule_of
 from mapi.wire.decoding import FAULTS_MAX, pointer
 from mapi.wire.enums import ProblemCode
 from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem, ProblemFault
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar import Request
     from litestar.handlers.base import BaseRouteHandler
 
@@ -93,7 +95,10 @@ def answer_to(request: Request[Any, Any, Any], error: Exception) -> Response[byt
     """Return the answer to a request that raised ``error``."""
     request_id = request.scope.get("state", {}).get("request_id", "")
     status, headers, body = encoded_problem(
-        error, request_id=request_id, handler=request.scope.get("route_handler")
+        error,
+        request_id=request_id,
+        handler=request.scope.get("route_handler"),
+        query=list(request.query_params.multi_items()),
     )
     return Response(
         body,
@@ -104,7 +109,11 @@ def answer_to(request: Request[Any, Any, Any], error: Exception) -> Response[byt
 
 
 def encoded_problem(
-    error: Exception, *, request_id: str, handler: BaseRouteHandler | None = None
+    error: Exception,
+    *,
+    request_id: str,
+    handler: BaseRouteHandler | None = None,
+    query: Sequence[tuple[str, str]] = (),
 ) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of the answer; a defect goes into the server's log.
 
@@ -112,8 +121,9 @@ def encoded_problem(
         error: what was raised.
         request_id: of the request.
         handler: the route that was asked for, which knows how its parameters are called.
+        query: the parameters that were sent.
     """
-    problem, headers = _problem_of(error, handler)
+    problem, headers = _problem_of(error, handler, query)
     problem.request_id = request_id
     if problem.code is ProblemCode.INTERNAL:
         _logger.error("request failed", exc_info=error, extra={"request_id": request_id})
@@ -126,10 +136,10 @@ def answers_by_exception() -> dict[type[Exception] | int, Any]:
 
 
 def _problem_of(
-    error: Exception, handler: BaseRouteHandler | None
+    error: Exception, handler: BaseRouteHandler | None, query: Sequence[tuple[str, str]]
 ) -> tuple[Problem, dict[str, str]]:
     if isinstance(error, HTTPException):
-        return _framework_problem(error, handler)
+        return _framework_problem(error, handler, query)
     kind = _kind_of(error)
     if kind is None:
         return _problem(
@@ -166,7 +176,7 @@ def _kind_of(error: Exception) -> _Kind | None:
 
 
 def _framework_problem(
-    error: HTTPException, handler: BaseRouteHandler | None
+    error: HTTPException, handler: BaseRouteHandler | None, query: Sequence[tuple[str, str]]
 ) -> tuple[Problem, dict[str, str]]:
     code = _FRAMEWORK_CODES.get(error.status_code, ProblemCode.SCHEMA_INVALID)
     # What the framework finds wrong with a query or a body is a fault of the schema.
@@ -174,30 +184,39 @@ def _framework_problem(
     if error.status_code >= 500:
         status, code = error.status_code, ProblemCode.INTERNAL
     title = code.value.replace("_", " ").capitalize()
-    problem = _problem(_Kind(status, code, title), error.detail)
-    problem.errors = _framework_faults(error, handler)
+    faults = _framework_faults(error, handler, query)
+    if faults:
+        title = _KINDS[errors.InvalidError].title
+    detail = "; ".join(f"{one.pointer}: {one.message}" for one in faults)
+    problem = _problem(_Kind(status, code, title), detail or error.detail)
+    problem.errors = faults
     return problem, dict(error.headers or {})
 
 
 def _framework_faults(
-    error: HTTPException, handler: BaseRouteHandler | None
+    error: HTTPException, handler: BaseRouteHandler | None, query: Sequence[tuple[str, str]]
 ) -> list[ProblemFault]:
     """Return what the framework found wrong with single parameters."""
     missing = _MISSING.match(error.detail)
     if missing is not None:
         return [ProblemFault(pointer=pointer("query", missing[1]), message="it is missing")]
     found = error.extra if isinstance(error.extra, list) else []
-    return [
-        ProblemFault(
-            pointer=pointer("query", _called(one["key"], handler)), message=one["message"]
-        )
-        for one in found[:FAULTS_MAX]
-        if isinstance(one, dict) and "key" in one and "message" in one
-    ]
-
-
-def _called(parameter: str, handler: BaseRouteHandler | None) -> str:
-    return parameter if handler is None else query_name(handler, parameter)
+    known = () if handler is None else query_parameters(handler)
+    by_argument = {one.argument: one for one in known}
+    faults = []
+    for one in found[:FAULTS_MAX]:
+        if not isinstance(one, dict) or "key" not in one or "message" not in one:
+            continue
+        parameter = by_argument.get(one["key"])
+        if parameter is None:
+            faults.append(
+                ProblemFault(pointer=pointer("query", one["key"]), message=one["message"])
+            )
+            continue
+        sent = ", ".join(repr(value[:80]) for name, value in query if name == parameter.name)
+        message = f"{sent or 'nothing'} is given, expected {rule_of(parameter)}"
+        faults.append(ProblemFault(pointer=pointer("query", parameter.name), message=message))
+    return faults
 
 
 def _problem(kind: _Kind, detail: str) -> Problem:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 from litestar.params import ParameterKwarg
+from msgspec import inspect as kinds
 
 from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import FAULTS_MAX, pointer
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = [
     "QUERY_PREFIXES",
     "QueryParameter",
-    "query_name",
     "query_parameters",
     "refuse_unknown_parameters",
+    "rule_of",
 ]
 
 #: The option of a route that reads parameters whose names users choose: how those begin.
@@ -95,10 +96,29 @@ async def refuse_unknown_parameters(  # a guard that is no coroutine would run i
         raise InvalidError(faults[:FAULTS_MAX])
 
 
-def query_name(handler: BaseRouteHandler, argument: str) -> str:
-    """Return what an argument of a route's function is called in the query."""
-    found = [one.name for one in query_parameters(handler) if one.argument == argument]
-    return found[0] if found else argument
+def rule_of(parameter: QueryParameter) -> str:
+    """Return what a parameter takes, in words that stand behind "expected"."""
+    kind = kinds.type_info(parameter.kind)
+    while True:
+        if isinstance(kind, kinds.Metadata):
+            kind = kind.type
+        elif isinstance(kind, kinds.ListType):
+            kind = kind.item_type
+        elif isinstance(kind, kinds.UnionType):
+            kind = next(one for one in kind.types if not isinstance(one, kinds.NoneType))
+        else:
+            break
+    match kind:
+        case kinds.IntType(ge=low, le=high) if low is not None and high is not None:
+            return f"a whole number from {low} to {high}"
+        case kinds.IntType():
+            return "a whole number"
+        case kinds.BoolType():
+            return "true or false"
+        case kinds.EnumType(cls=words):
+            return f"one of {', '.join(str(one.value) for one in words)}"
+        case _:
+            return "another value"
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -10,6 +10,7 @@ from mapi.search.nodes import Metric
 from mapi.series.name_map import series_from_name
 from mapi.series.names import canonical_labels, check_key, check_labels
 from mapi.tracking.batch import Series
+from mapi.tracking.curves import Stretch
 from mapi.wire.decoding import FAULTS_MAX, pointer
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "read_labels",
     "read_series",
     "read_series_text",
+    "read_stretch",
 ]
 
 #: ``label.split=val`` asks for the label ``split``.
@@ -122,6 +124,23 @@ def read_series_text(text: str, *, at: str) -> Series:
             )
         )
     return Series(column.key, column.labels)
+
+
+def read_stretch(first: int, last: int) -> Stretch:
+    """Return the steps that ``from`` and ``to`` name, both included.
+
+    A range that ends just before its first step is an empty one, which programs come to.
+
+    Raises:
+        InvalidError: the last one stands further before the first.
+    """
+    if last < first - 1:
+        raise InvalidError(
+            Fault(
+                "/query/to", f"{last} is before from, {first}: to is the last step, and included"
+            )
+        )
+    return Stretch(first, last)
 
 
 def _moved(fault: Fault, by: int) -> Fault:

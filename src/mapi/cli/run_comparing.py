@@ -78,7 +78,7 @@ _GROUP: Final = ("step", "runs", "mean", "std", "min", "max")
     help="Which runs; all of several hold.",
 )
 @click.option("--from", "start", type=click.IntRange(0), help="The first step.")
-@click.option("--to", "stop", type=click.IntRange(0), help="The step behind the last.")
+@click.option("--to", "last", type=click.IntRange(0), help="The last step.")
 @format_option
 @body_option
 @asks
@@ -89,7 +89,7 @@ def groups(  # noqa: PLR0913 - its options
     by: str | None,
     filters: tuple[str, ...],
     start: int | None,
-    stop: int | None,
+    last: int | None,
     form: str,
     output: str | None,
 ) -> None:
@@ -99,7 +99,13 @@ def groups(  # noqa: PLR0913 - its options
     mapi runs groups "loss{split=val}" --by params.lr --filter "status = succeeded"
     """  # noqa: D301 - click reads the control character
     with pointing({"y": y, "by": by, "filter": filters}):
-        found = api.runs.groups(y, by=by, filter=list(filters) or None, start=start, stop=stop)
+        found = api.runs.groups(
+            y,
+            by=by,
+            filter=list(filters) or None,
+            start=start,
+            stop=None if last is None else last + 1,
+        )
     if output is not None:
         print_body(found)
         return

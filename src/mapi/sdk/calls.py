@@ -31,6 +31,7 @@ __all__ = [
     "encoded",
     "form_of",
     "id_of",
+    "last_of",
     "path_of",
     "query_of",
     "with_body",
@@ -157,6 +158,11 @@ def query_of(**values: Any) -> list[tuple[str, str]]:
             text = "true" if one is True else str(one)
             found.append((name.rstrip("_"), text))
     return found
+
+
+def last_of(stop: int | None) -> int | None:
+    """Return the last step of a range as the interface takes it: ours ends before ``stop``."""
+    return None if stop is None else stop - 1
 
 
 def id_of(found: Named, *, what: str = "run") -> str:

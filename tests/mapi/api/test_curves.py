@@ -106,10 +106,37 @@ async def test_points_are_those_that_were_logged_in_any_pages(caller: Caller) ->
         ]
         assert {page["points_total"] for page in found} == {10}
     some = await caller.get(
-        f"/v1/runs/{run}/metrics/points", params={"key": "loss", "from": 1, "to": 100}
+        f"/v1/runs/{run}/metrics/points", params={"key": "loss", "from": 1, "to": 8}
     )
     assert [one[0] for one in some["points"]] == [1, 7, 8]
     assert some["points_total"] == 3
+
+
+async def test_both_ends_of_a_range_are_in_it(caller: Caller) -> None:
+    run = await caller.make_run()
+    await caller.log(run, "loss", [float(at) for at in range(10)])
+    await caller.log(run, "loss", [9.5], steps=[None], labels={"split": "val"})
+
+    async def steps(first: int | None, last: int | None, **more: Any) -> list[int | None]:
+        params = {"key": "loss", "from": first, "to": last, **more}
+        given = {name: value for name, value in params.items() if value is not None}
+        found = await pages(caller, f"/v1/runs/{run}/metrics/points", **given)
+        return [one[0] for page in found for one in page["points"]]
+
+    assert await steps(3, 5) == await steps(3, 5, limit=1) == [3, 4, 5]
+    assert await steps(9, None) == [9]
+    assert await steps(None, 0) == [0]
+    assert await steps(7, 2**63 - 1) == [7, 8, 9]
+    assert await steps(4, 3) == []
+    assert await steps(None, -1) == []
+    assert await steps(None, -1, **{"label.split": "val"}) == [None]
+    problem = await caller.get(
+        f"/v1/runs/{run}/metrics/points", params={"key": "loss", "from": 5, "to": 3}, status=422
+    )
+    assert problem["errors"][0] == {
+        "pointer": "/query/to",
+        "message": "3 is before from, 5: to is the last step, and included",
+    }
 
 
 def bucket_by_rule(points: list[tuple[int, float]]) -> dict[str, Any]:
@@ -242,6 +269,32 @@ async def test_a_wrong_question_is_told_where_it_is_wrong(
     problem = await caller.get(f"/v1/runs/{run}/metrics/points", params=params, status=422)
     assert problem["code"] == "SCHEMA_INVALID"
     assert problem["errors"][0]["pointer"] == f"/query/{name}", problem
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (
+            {"buckets": "1e9"},
+            "/query/buckets: '1e9' is given, expected a whole number from 1 to 4000",
+        ),
+        ({"limit": ""}, "/query/limit: '' is given, expected a whole number from 1 to 10000"),
+        (
+            {"from": "x" * 100},
+            f"/query/from: '{'x' * 80}' is given, expected a whole number from -1 to {2**63 - 1}",
+        ),
+        ({"key": None}, "/query/key: it is missing"),
+    ],
+    ids=str,
+)
+async def test_a_wrong_value_is_told_with_its_rule(
+    caller: Caller, params: dict[str, Any], message: str
+) -> None:
+    run = await caller.make_run()
+    sent = {name: value for name, value in ({"key": "loss"} | params).items() if value is not None}
+    problem = await caller.get(f"/v1/runs/{run}/metrics/points", params=sent, status=422)
+    assert problem["detail"] == message
+    assert f"{problem['errors'][0]['pointer']}: {problem['errors'][0]['message']}" == message
 
 
 async def test_a_mistyped_parameter_is_refused_with_the_right_one(caller: Caller) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.calls import id_of, last_of, query_of
 from mapi.sdk.filters import joined_texts, texts_of
 from mapi.wire.comparison import Comparison, RunGroups
 
@@ -68,6 +68,6 @@ class AsyncRunComparison(AsyncResource):
             filter=texts_of(filter),
             project=self._project,
             from_=start,
-            to=stop,
+            to=last_of(stop),
         )
         return await self._get("run-groups", answer=RunGroups, query=query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.calls import id_of, last_of, query_of
 from mapi.sdk.checks import checked_labels, checked_series
 from mapi.sdk.points import Points
 from mapi.wire.metrics import Curve, SeriesPage, SeriesSummary
@@ -181,5 +181,5 @@ def _asked(
     attempt: int | None,
 ) -> list[tuple[str, str]]:
     checked_series(key, None)
-    query = query_of(key=key, from_=start, to=stop, attempt=attempt)
+    query = query_of(key=key, from_=start, to=last_of(stop), attempt=attempt)
     return [*query, *_labels(labels)]

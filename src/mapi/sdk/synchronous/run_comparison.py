@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.calls import id_of, last_of, query_of
 from mapi.sdk.filters import joined_texts, texts_of
 from mapi.sdk.synchronous.resource import Resource
 from mapi.wire.comparison import Comparison, RunGroups
@@ -70,6 +70,6 @@ class RunComparison(Resource):
             filter=texts_of(filter),
             project=self._project,
             from_=start,
-            to=stop,
+            to=last_of(stop),
         )
         return self._get("run-groups", answer=RunGroups, query=query)
