@@ -37,7 +37,12 @@ from mapi.tracking.runs import resolve_project
 from mapi.wire.enums import Scope
 from mapi.wire.events import ProjectFrame
 
-__all__ = ["IS_QUIET", "follow_project", "follow_run", "note_changes"]
+__all__ = ["ABORT", "IS_QUIET", "follow_project", "follow_run", "note_changes"]
+
+#: The extension of the server's scope by which an answer cuts its reader.
+ABORT = "mapi.abort"
+#: So long after the server was told to stop a stream may still take to send its last frame.
+_LAST_SECONDS = 0.5
 
 #: The option of a route whose success by itself changes nothing that anybody follows.
 IS_QUIET = "is_quiet"
@@ -89,7 +94,7 @@ async def follow_run(  # noqa: PLR0917 - the framework gives them by name
             gone = await _deletion(connection, request.user, run, start=start)
             if gone is None:
                 raise
-            return _EventStream(_once(gone))
+            return _EventStream(_once(gone), following.changes)
     following.require_place()
     reach = Reach(request.user.tenant_id, (project_id,))
 
@@ -103,7 +108,7 @@ async def follow_run(  # noqa: PLR0917 - the framework gives them by name
                 async for text in _kept_alive(source, is_allowed, changed):
                     yield text
 
-    return _EventStream(frames())
+    return _EventStream(frames(), following.changes)
 
 
 @get(
@@ -147,7 +152,7 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
                 async for text in _kept_alive(source, is_allowed, changed):
                     yield text
 
-    return _EventStream(frames())
+    return _EventStream(frames(), following.changes)
 
 
 async def _deletion(
@@ -323,8 +328,22 @@ async def _next(source: AsyncIterator[bytes]) -> bytes:
 class _EventStream(ASGIStreamingResponse):
     """An answer that goes on; its reader is cut when it does not read."""
 
-    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+    def __init__(self, frames: AsyncIterator[bytes], changes: Changes) -> None:
         super().__init__(iterator=frames, headers=_HEADERS, media_type=_MEDIA_TYPE)
+        self._changes = changes
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """Send until there is no more, or the server ends: it waits for no reader then."""
+        extensions: Any = scope.get("extensions") or {}
+        abort = extensions.get(ABORT, {}).get("abort")
+
+        def end() -> None:
+            # What a reader has not taken keeps its connection open, behind the end of the answer too.
+            if abort is not None:
+                asyncio.get_running_loop().call_later(_LAST_SECONDS, abort)
+
+        with self._changes.calling_at_the_end(end):
+            await super().__call__(scope, receive, send)
 
     async def send_body(self, send: Send, receive: Receive) -> None:
         async def timed(message: Message) -> None:

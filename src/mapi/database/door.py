@@ -115,8 +115,11 @@ class Database:
             ) from error
         try:
             await self._pool.open(wait=True, timeout=_POOL_SECONDS)
-        except PoolTimeout as error:
+        except BaseException as error:
+            # Its tasks would connect on for ever.
             await self._pool.close()
+            if not isinstance(error, PoolTimeout):
+                raise
             raise DatabaseError(
                 f"The database lends no connection within {_POOL_SECONDS:g} s. It, or the pooler "
                 "before it, has none free: give it more, or lower MAPI_DATABASE_CONNECTIONS."

@@ -1,7 +1,7 @@
 """`mapi serve`: the whole platform in one process.
 
-`platform` starts what the settings ask for, `command` serves until it is told to stop, `protocol`
-is how; meanwhile `heartbeats` looks for silent runs and `housekeeping` deletes what is over. `doctor`
+`platform` starts what the settings ask for, `command` serves until `stopping` hears that it is
+to stop, `protocol` is how; meanwhile `heartbeats` looks for silent runs and `housekeeping` deletes what is over. `doctor`
 looks for what is wrong, `backup` writes and reads everything in one file, and `administration` does
 what no request may.
 """

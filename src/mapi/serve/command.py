@@ -7,7 +7,6 @@ import contextlib
 import json
 import logging
 import os
-import signal
 import socket
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from mapi.serve.heartbeats import watch_heartbeats
 from mapi.serve.housekeeping import keep_house, retention_of
 from mapi.serve.platform import Foundation, lay_foundation
 from mapi.serve.protocol import BoundedProtocol
+from mapi.serve.stopping import Stopping
 from mapi.tracking.changes import Changes
 
 if TYPE_CHECKING:
@@ -69,19 +69,45 @@ def serve(
         SettingError: settings do not fit each other.
         OSError: the address is in use.
     """
-    with ExitStack() as undo:
+    stopping = Stopping()
+    with stopping.heard(), ExitStack() as undo:
         listening = _listen(host, port)
         undo.callback(listening.close)
-        foundation = lay_foundation(settings, undo)
+        foundation = lay_foundation(settings, undo, held=stopping.held)
         url = settings.public_url or _url(host, listening.getsockname()[1])
         if foundation.token is not None:
             _announce(settings.home, url, foundation.token, undo=undo)
         says_requests = settings.log_level or ("warning" if is_ours(settings) else "info")
         undo.callback(_stop_logging, write_log_to(level=says_requests))
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        ready = _Ready(url, say)
+        with (
+            stopping.in_loop(),
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
             runner.run(
-                _serve(settings, foundation, listening, version=version, ready=_Ready(url, say))
+                _until_told(
+                    stopping,
+                    lambda: _serve(
+                        settings,
+                        foundation,
+                        listening,
+                        version=version,
+                        stopping=stopping,
+                        ready=ready,
+                    ),
+                )
             )
+
+
+async def _until_told(stopping: Stopping, work: Callable[[], Awaitable[None]]) -> None:
+    """Await work, which a signal cancels as long as nothing gentler is agreed upon."""
+    task = asyncio.ensure_future(work())
+    with stopping.ended_by(task.cancel):
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not stopping.is_told:
+                raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +176,7 @@ async def _serve(
     listening: socket.socket,
     *,
     version: str,
+    stopping: Stopping,
     ready: _Ready,
 ) -> None:
     database = Database(
@@ -200,9 +227,8 @@ async def _serve(
             )
         )
         undo.push_async_callback(_ended, house)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, server.end)
-        await server.serve(sockets=[listening])
+        with stopping.ended_by(server.end):
+            await server.serve(sockets=[listening])
 
 
 async def _keep_database(server: EmbeddedServer | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mapi.config import Settings
+    from mapi.database.embedded.server import Held
 
 __all__ = [
     "LOCAL_PROJECT",
@@ -70,7 +71,7 @@ class Foundation:
         self.server = server
 
 
-def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
+def lay_foundation(settings: Settings, undo: ExitStack, *, held: Held = nullcontext) -> Foundation:
     """Start the database if it is ours, and bring it to this version.
 
     Call it from the main thread: the embedded server ends with the thread that started it.
@@ -78,6 +79,7 @@ def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
     Args:
         settings: what the operator decides.
         undo: gets what is to be undone when the platform stops.
+        held: lets signals wait while a process is made.
 
     Raises:
         DatabaseError: the database cannot be started, reached or migrated.
@@ -85,7 +87,7 @@ def lay_foundation(settings: Settings, undo: ExitStack) -> Foundation:
     """
     if settings.database_url is not None:
         return _external(settings)
-    server = start_embedded(settings, undo)
+    server = start_embedded(settings, undo, held=held)
     password = database_password(settings)
     migrate(server.superuser_url(), login=LOGIN, password=password)
     url = server.url(LOGIN, password, "postgres")
@@ -135,8 +137,15 @@ def migrate_all(settings: Settings) -> list[str]:
         return _migrate_external(settings)
 
 
-def start_embedded(settings: Settings, undo: ExitStack) -> EmbeddedServer:
+def start_embedded(
+    settings: Settings, undo: ExitStack, *, held: Held = nullcontext
+) -> EmbeddedServer:
     """Start the database of the home, which nobody else may work in meanwhile.
+
+    Args:
+        settings: where the home is.
+        undo: gets what is to be undone.
+        held: lets signals wait while a process is made.
 
     Raises:
         DatabaseError: it cannot be started, or the home is in use.
@@ -144,18 +153,19 @@ def start_embedded(settings: Settings, undo: ExitStack) -> EmbeddedServer:
     home = Home(settings.home, allow_network=settings.allow_network_home)
     home.enter()
     undo.callback(home.leave)
-    server = embedded_server(settings)
+    server = embedded_server(settings, held=held)
     undo.callback(server.stop)
     server.start()
     return server
 
 
-def embedded_server(settings: Settings) -> EmbeddedServer:
+def embedded_server(settings: Settings, *, held: Held = nullcontext) -> EmbeddedServer:
     """Return the database of the home, as it is: running or not."""
     return EmbeddedServer(
         settings.home / "postgres",
         find_binaries(settings.postgres_bin),
         find_identity(settings.postgres_uid),
+        held=held,
     )
 
 

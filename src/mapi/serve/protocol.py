@@ -9,6 +9,8 @@ from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from mapi.api.events import ABORT
+
 __all__ = ["BoundedProtocol"]
 
 #: Above what the application refuses with a reason, so that only a flood meets this end.
@@ -28,6 +30,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Count anew for each request of the connection."""
         self._head_bytes = 0
         super().on_message_begin()
+        # An answer that has no end of its own may cut its reader.
+        self.scope["extensions"] = {ABORT: {"abort": self.transport.abort}}
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the address."""

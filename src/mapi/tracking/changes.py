@@ -101,6 +101,15 @@ class Changes:
         for end in list(self._closers):
             end()
 
+    @contextlib.contextmanager
+    def calling_at_the_end(self, end: Callable[[], None]) -> Any:
+        """Call ``end`` when streams are to end."""
+        self._closers.add(end)
+        try:
+            yield
+        finally:
+            self._closers.discard(end)
+
     def is_closed(self) -> bool:
         """Whether streams are to end."""
         return self._is_closed

@@ -16,16 +16,20 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from psycopg.conninfo import make_conninfo
 
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mapi.database.embedded.binaries import Binaries, Identity
 
-__all__ = ["SUPERUSER", "EmbeddedServer"]
+__all__ = ["SUPERUSER", "EmbeddedServer", "Held"]
+
+Held: TypeAlias = "Callable[[], contextlib.AbstractContextManager[None]]"
 
 SUPERUSER: Final = "postgres"
 _PORT: Final = 5432
@@ -62,9 +66,18 @@ class EmbeddedServer:
         directory: holds ``data``, ``password`` and ``log``; made on the first start.
         binaries: the installation that runs it.
         identity: as whom.
+        held: a block that a signal does not leave in its midst: what it starts would be nobody's.
     """
 
-    def __init__(self, directory: Path, binaries: Binaries, identity: Identity) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        binaries: Binaries,
+        identity: Identity,
+        *,
+        held: Held = contextlib.nullcontext,
+    ) -> None:
+        self._held = held
         self._directory = directory
         self._binaries = binaries
         self._identity = identity
@@ -242,7 +255,8 @@ class EmbeddedServer:
         started = time.monotonic()
         with self._log.open("ab") as log:
             where = log.tell()
-            self._process = self._popen(command, log)
+            with self._held():
+                self._process = self._popen(command, log)
         while not self._is_ready():
             if self._process.poll() is not None:
                 raise DatabaseError(
