@@ -11,7 +11,8 @@ from mapi.access.notices import tell_of_rights
 from mapi.access.projects import find_project
 from mapi.access.tokens import end_tokens_of
 from mapi.database.queries import query
-from mapi.errors import NotFoundError
+from mapi.errors import Fault, InvalidError, NotFoundError
+from mapi.series.names import check_title
 from mapi.wire.administration import MemberFacts, MemberPage
 from mapi.wire.enums import Role, Scope
 
@@ -32,9 +33,12 @@ async def set_member(
     """Give a user a role; a user who is not known yet is made.
 
     Raises:
-        InvalidError: there is no such project.
+        InvalidError: the user's name breaks its rule, or there is no such project.
         ForbiddenError: the principal is no admin there.
     """
+    wrong = check_title("the name of a user", sent.user)
+    if wrong is not None:
+        raise InvalidError(Fault("/user", wrong))
     project_id = await _place(connection, principal, sent.project)
     cursor = await connection.execute(query("access.ensure_user"), {"name": sent.user})
     (user_id,) = await cursor.fetchone() or (None,)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mapi.access.audit import record
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NameTakenError, QuotaError
+from mapi.series.names import check_title
 from mapi.wire.administration import ProjectFacts, ProjectPage
 from mapi.wire.enums import Role, Scope
 
@@ -40,15 +41,14 @@ async def create_project(connection: Connection, principal: Principal, name: str
 
     Raises:
         ForbiddenError: the principal is none.
-        InvalidError: the name has blanks around it or characters that do not print.
+        InvalidError: the name breaks its rule.
         NameTakenError: there is one of this name.
         QuotaError: the tenant has as many as it can.
     """
     principal.require(Scope.ADMIN)
-    if name != name.strip() or not name.isprintable():
-        raise InvalidError(
-            Fault("/name", f"{name!r}: no blanks around a name, and only characters that print")
-        )
+    wrong = check_title("the name of a project", name)
+    if wrong is not None:
+        raise InvalidError(Fault("/name", wrong))
     cursor = await connection.execute(query("access.count_projects"))
     (count,) = await cursor.fetchone() or (0,)
     if count >= PROJECTS_MAX:

@@ -26,6 +26,7 @@ from mapi.access.projects import find_project
 from mapi.access.rights import ALL_PROJECTS, Principal
 from mapi.database.queries import query
 from mapi.errors import AuthenticationError, Fault, ForbiddenError, InvalidError, NotFoundError
+from mapi.series.names import check_title
 from mapi.wire.administration import TokenFacts, TokenMade, TokenPage
 from mapi.wire.enums import Role, Scope
 
@@ -158,8 +159,12 @@ async def create_token(
 
     Raises:
         ForbiddenError: it would do more.
-        InvalidError: there is no such project, or it would have ended already.
+        InvalidError: the name breaks its rule, there is no such project, or it would have ended
+            already.
     """
+    wrong = check_title("the name of a token", sent.name)
+    if wrong is not None:
+        raise InvalidError(Fault("/name", wrong))
     project_id = principal.project_id
     if sent.project is not None:
         project_id = await find_project(connection, sent.project, pointer="/project")

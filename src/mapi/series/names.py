@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ __all__ = [
     "check_param",
     "check_stream",
     "check_tag",
+    "check_title",
     "labels_hash",
     "nearest_key",
     "series_text",
@@ -62,6 +64,11 @@ RESERVED_LABELS: Final = frozenset({"scope", "span", "raw", "stream", "rank", "s
 
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+#: Categories of characters: of control, without a shape (marks of direction among them), private,
+#: not assigned, and ends of lines and paragraphs.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+#: Persian and Indic scripts and pictures are joined, or kept apart, by these two.
+_JOINERS: Final = frozenset("\u200c\u200d")
 _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _SHOWN: Final = 80
 
@@ -215,6 +222,36 @@ def check_log_message(message: object) -> str | None:
 def check_name(name: object) -> str | None:
     """Return what is wrong with the display name of a run, or ``None``."""
     return _check_text("a name", name, low=0, high=NAME_LENGTH_MAX)
+
+
+def check_title(what: str, title: object) -> str | None:
+    """Return what is wrong with a name that something is found by, or ``None``.
+
+    Two that look the same are the same: no blanks around it, no characters that do not show, and the
+    composed form of Unicode (NFC) alone.
+
+    Args:
+        what: whose name it is, with its article: ``the name of an experiment``.
+        title: the name.
+    """
+    wrong = _check_text(what, title, low=1, high=NAME_LENGTH_MAX)
+    if wrong is not None:
+        return wrong
+    assert isinstance(title, str)
+    if title != title.strip():
+        return f"{what}, {_shown(title)}, begins or ends with a blank: leave it out"
+    for at, character in enumerate(title):
+        if unicodedata.category(character) in _UNSEEN and character not in _JOINERS:
+            return (
+                f"{what} has U+{ord(character):04X} at {at}, which does not show: leave it out, or "
+                "write a blank"
+            )
+    if not unicodedata.is_normalized("NFC", title):
+        return (
+            f"{what}, {_shown(title)}, is not in the composed form of Unicode: send it in NFC "
+            "(unicodedata.normalize in Python)"
+        )
+    return None
 
 
 def check_note(note: object) -> str | None:

@@ -23,6 +23,7 @@ from mapi.database.migrate import ensure_tenant
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, SettingError, StateError
 from mapi.objects.opening import open_store
+from mapi.series.names import check_title
 from mapi.serve.housekeeping import compact_all, tidy
 from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
 from mapi.tracking.retention import Freed, delete_project, foresee
@@ -145,8 +146,11 @@ class Administration:
         """Make a tenant with the project ``default``.
 
         Raises:
-            SettingError: there is one of this name, or nobody named a role that may.
+            SettingError: the name breaks its rule, there is one of this name, or nobody named a role that may.
         """
+        wrong = check_title("the name of a tenant", name)
+        if wrong is not None:
+            raise SettingError(f"{wrong}.")
         if name in {found for _, found in await self.tenants()}:
             raise SettingError(f"There is a tenant {name!r} already.")
         tenant_id = ensure_tenant(self._needed_admin_url(), name)

@@ -18,6 +18,7 @@ from mapi.access.identifiers import EXPERIMENT, new_uuid, text_from_uuid, uuid_f
 from mapi.access.notices import tell_of_project
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NameTakenError, NotFoundError, StateError
+from mapi.series.names import check_title
 from mapi.wire.experiments import ExperimentFacts
 
 if TYPE_CHECKING:
@@ -103,8 +104,10 @@ async def create_experiment(
         Its number, and whether it is new.
 
     Raises:
+        InvalidError: the name breaks its rule.
         NameTakenError: the project has one of this name.
     """
+    _check_name(sent.name)
     experiment_id = new_uuid()
     cursor = await connection.execute(
         query("experiments.insert"),
@@ -199,8 +202,11 @@ async def patch_experiment(
     Raises:
         NotFoundError: there is no such experiment.
         PreconditionError: its version is not expected.
+        InvalidError: the name breaks its rule.
         NameTakenError: the project has another one of this name.
     """
+    if sent.name is not UNSET:
+        _check_name(sent.name)
     row = await _lock(connection, experiment_id, expected=expected)
     wanted = {
         "name": row["name"] if sent.name is UNSET else sent.name,
@@ -284,6 +290,14 @@ async def _facts(connection: Connection, ids: list[UUID]) -> list[ExperimentFact
         )
         for row in rows
     ]
+
+
+def _check_name(name: str) -> None:
+    wrong = check_title("the name of an experiment", name)
+    if wrong is None and _uuid_or_none(name) is not None:
+        wrong = f"{name!r} reads as the id of an experiment, which is looked for first"
+    if wrong is not None:
+        raise InvalidError(Fault("/name", wrong))
 
 
 def _taken(name: str) -> NameTakenError:

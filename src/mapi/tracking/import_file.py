@@ -18,6 +18,7 @@ from mapi.series.names import (
     check_param,
     check_stream,
     check_tag,
+    check_title,
 )
 from mapi.tracking.logs import checked_lines
 from mapi.tracking.spans import SPAN_FIELDS_BYTES_MAX
@@ -159,7 +160,7 @@ class _Check:
             _refuse(number, "/version", wrong)
 
     def _take_group(self, number: int, line: ExperimentLine | ViewLine) -> None:
-        _check(number, "/name", check_name(line.name))
+        _check(number, "/name", check_title("the name", line.name))
         if isinstance(line, ExperimentLine):
             self._know(number, "/experiment", EXPERIMENT, text=line.experiment)
             _check(number, "/description", check_note(line.description))

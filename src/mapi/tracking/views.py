@@ -15,9 +15,10 @@ from psycopg.rows import dict_row
 from mapi.access.audit import record
 from mapi.access.identifiers import EXPERIMENT, VIEW, new_uuid, text_from_uuid
 from mapi.database.queries import query
-from mapi.errors import Fault, NameTakenError, NotFoundError, QuotaError
+from mapi.errors import Fault, InvalidError, NameTakenError, NotFoundError, QuotaError
 from mapi.search import parse_columns, parse_filter, parse_sort
 from mapi.series.name_map import series_from_name
+from mapi.series.names import check_title
 from mapi.tracking.experiments import find_experiment
 from mapi.wire.experiments import VIEWS_MAX, ViewFacts
 
@@ -44,10 +45,11 @@ async def create_view(connection: Connection, project_id: int, sent: ViewCreate)
     """Save a search under a name.
 
     Raises:
-        InvalidError: a part of the search is wrong, or there is no such experiment.
+        InvalidError: the name or a part of the search is wrong, or there is no such experiment.
         NameTakenError: the project has a view of this name.
         QuotaError: it has as many as it may.
     """
+    _check_name(sent.name)
     check_search(sent.filter, sent.sort, sent.columns)
     experiment_id = None
     if sent.experiment is not None:
@@ -128,9 +130,11 @@ async def patch_view(
     Raises:
         NotFoundError: there is no such view.
         PreconditionError: its version is not expected.
-        InvalidError: a part of the search is wrong, or there is no such experiment.
+        InvalidError: the name or a part of the search is wrong, or there is no such experiment.
         NameTakenError: the project has another view of this name.
     """
+    if sent.name is not UNSET:
+        _check_name(sent.name)
     row = await _lock(connection, view_id, expected=expected)
     wanted = {
         name: row[name] if value is UNSET else value or ""
@@ -192,6 +196,12 @@ async def _experiment(connection: Connection, project_id: int, text: str) -> UUI
     return await find_experiment(
         connection, project_id, text, pointer="/experiment", takes_runs=False
     )
+
+
+def _check_name(name: str) -> None:
+    wrong = check_title("the name of a view", name)
+    if wrong is not None:
+        raise InvalidError(Fault("/name", wrong))
 
 
 async def _lock(connection: Connection, view_id: UUID, *, expected: Expected) -> dict[str, Any]:

@@ -63,6 +63,10 @@ WRONG: list[tuple[Any, str]] = [
     ({"name": ""}, "/name"),
     ({"name": "x" * 201}, "/name"),
     ({"name": "a\x00"}, "/name"),
+    ({"name": " a"}, "/name"),
+    ({"name": "a\nb"}, "/name"),
+    ({"name": "e\u0301"}, "/name"),
+    ({"name": "exp_01a22bb5-bd70-758d-9478-35aa6b4a42f1"}, "/name"),
     ({}, "/name"),
     ({"name": "a", "description": "x" * 20_001}, "/description"),
     ({"name": "a", "project": "none of ours"}, "/project"),
@@ -74,6 +78,29 @@ WRONG: list[tuple[Any, str]] = [
 async def test_a_wrong_experiment_is_told_where(caller: Caller, body: Any, pointer: str) -> None:
     problem = await caller.post("/v1/experiments", body, status=422)
     assert problem["errors"][0]["pointer"] == pointer
+
+
+async def test_an_experiment_is_not_renamed_to_what_it_could_not_be_made_as(
+    caller: Caller,
+) -> None:
+    made = await make(caller)
+    for name in ("", "x" * 201, "a ", "a\tb", made["id"]):
+        answer = await caller.send(
+            "PATCH", f"/v1/experiments/{made['id']}", status=422, json={"name": name}
+        )
+        assert answer.json()["errors"][0]["pointer"] == "/name"
+    assert await caller.get(f"/v1/experiments/{made['id']}") == made
+
+
+async def test_an_archived_experiment_is_renamed_and_comes_back(caller: Caller) -> None:
+    made = await make(caller)
+    at = f"/v1/experiments/{made['id']}"
+    await caller.post(f"{at}/archive", None)
+    renamed = (await caller.send("PATCH", at, json={"name": "é" * 200})).json()
+    assert (renamed["name"], renamed["archived"] is None) == ("é" * 200, False)
+    back = await caller.post(f"{at}/unarchive", None)
+    assert (back["name"], back["archived"]) == ("é" * 200, None)
+    await caller.make_run(experiment="é" * 200)
 
 
 async def test_a_patch_changes_what_it_names_for_whoever_read_the_newest(caller: Caller) -> None:

@@ -304,3 +304,23 @@ async def test_the_last_use_is_written_later_and_never_goes_back(
 async def test_what_is_no_token_of_ours_is_nobody(database: Database, text: str) -> None:
     with pytest.raises(AuthenticationError, match="not known"):
         await authenticate(database, text)
+
+
+async def test_names_of_projects_members_and_tokens_can_be_seen(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin = make_person(tenant, Role.ADMIN)
+    async with client_of(app, admin.token) as client:
+        for name in ("a ", "a\nb", "a\u202eb", "e\u0301"):
+            for method, path, body, pointer in (
+                ("POST", "/v1/tokens", {"name": name, "scopes": ["runs:read"]}, "/name"),
+                ("POST", "/v1/projects", {"name": name}, "/name"),
+                ("PUT", "/v1/members", {"user": name, "role": "viewer"}, "/user"),
+            ):
+                answer = await client.request(method, path, json=body)
+                assert answer.status_code == 422, (path, name)
+                assert answer.json()["errors"][0]["pointer"] == pointer
+        made = await client.post("/v1/projects", json={"name": "new"})
+        assert made.status_code == 201
+        again = await client.post("/v1/projects", json={"name": "new"})
+        assert (again.status_code, again.json()["code"]) == (409, "NAME_TAKEN")

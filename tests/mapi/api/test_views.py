@@ -44,6 +44,8 @@ WRONG: list[tuple[Any, str]] = [
     ({"columns": ",".join(["name"] * 51)}, "/columns"),
     ({"name": ""}, "/name"),
     ({"name": "x" * 201}, "/name"),
+    ({"name": "a\u202eb"}, "/name"),
+    ({"name": "a "}, "/name"),
     ({"experiment": "none of ours"}, "/experiment"),
     ({"project": "none of ours"}, "/project"),
     ({"filters": ""}, "/filters"),

@@ -14,6 +14,7 @@ from mapi.series.names import (
     check_param,
     check_stream,
     check_tag,
+    check_title,
     labels_hash,
     nearest_key,
     series_text,
@@ -139,3 +140,37 @@ def test_what_just_fits_is_taken() -> None:
     assert check_name("é" * 200) is None
     assert check_note("é" * 20_000) is None
     assert check_log_message("é" * 8_192) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "fault"),
+    [
+        ("", "0 characters"),
+        ("x" * 201, "201 characters"),
+        (" a", "blank"),
+        ("a\u00a0", "blank"),
+        ("a\nb", "U+000A at 1"),
+        ("a\x7f", "U+007F at 1"),
+        ("a\u202eb", "U+202E at 1"),
+        ("a\u2028b", "U+2028 at 1"),
+        ("\ufeffa", "U+FEFF at 0"),
+        ("a\x00", "U+0000 at 1"),
+        ("\ud800", "U+D800 at 0"),
+        ("e\u0301", "NFC"),
+        (1, "text"),
+    ],
+)
+def test_a_name_that_things_are_found_by_can_be_seen_and_written_one_way(
+    title: object, fault: str
+) -> None:
+    wrong = check_title("the name of an experiment", title)
+    assert wrong is not None
+    assert wrong.startswith("the name of an experiment")
+    assert fault in wrong
+
+
+@pytest.mark.parametrize(
+    "title", ["x", "é" * 200, "a  b", "/", "läuft 100%", "👩\u200d💻", "日本語"]
+)
+def test_names_of_any_script_are_taken(title: str) -> None:
+    assert check_title("a name", title) is None
