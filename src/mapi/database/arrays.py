@@ -117,8 +117,17 @@ class _FloatLoader(_ArrayLoader):
     native = np.float64
 
 
+class _TimeLoader(_IntLoader):
+    def load(self, data: Buffer) -> npt.NDArray[np.int64]:
+        return super().load(data).astype(np.int64) + _EPOCH_US
+
+
 def reading_arrays(cursor: AsyncCursor[TupleRow]) -> AsyncCursor[TupleRow]:
-    """Let a cursor read ``int8[]`` and ``float8[]`` as arrays of NumPy; what it asks is binary."""
+    """Let a cursor read arrays of NumPy; what it asks is binary.
+
+    ``int8[]`` and ``float8[]`` are what they say, ``timestamptz[]`` microseconds since 1970 UTC.
+    """
     cursor.adapters.register_loader(_IntDumper.oid, _IntLoader)
     cursor.adapters.register_loader(_FloatDumper.oid, _FloatLoader)
+    cursor.adapters.register_loader(_TimeDumper.oid, _TimeLoader)
     return cursor

@@ -7,9 +7,9 @@ there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mapi.database.arrays import reading_arrays
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
 from mapi.series.names import labels_hash
@@ -37,9 +37,6 @@ __all__ = [
 
 #: The highest step that can be stored.
 LAST_STEP: Final = 2**63 - 1
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +104,16 @@ async def read_points(
         stretch: which steps.
         limit: how many points at most.
     """
-    cursor = await connection.execute(
-        query("curves.read_one" if is_one(parts) else "curves.read_merged"),
-        {**about_parts(parts, stretch), "limit": limit},
-        binary=True,
-    )
-    return [
-        Stored(step, (time - _EPOCH) // _MICROSECOND, value)
-        for step, time, value in await cursor.fetchall()
-    ]
+    async with reading_arrays(connection.cursor(binary=True)) as cursor:
+        await cursor.execute(
+            query("curves.read_one" if is_one(parts) else "curves.read_merged"),
+            {**about_parts(parts, stretch), "limit": limit},
+        )
+        steps, times_us, values = await cursor.fetchone() or (None, None, None)
+    if steps is None:
+        return []
+    columns = zip(steps.tolist(), times_us.tolist(), values.tolist(), strict=True)
+    return list(map(Stored._make, columns))
 
 
 async def count_points(

@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from mapi.database.arrays import FloatArray, IntArray, TimeArray
+from mapi.database.arrays import FloatArray, IntArray, TimeArray, reading_arrays
 
 if TYPE_CHECKING:
     from mapi.database.embedded.server import EmbeddedServer
@@ -38,3 +38,18 @@ def test_times_to_the_microsecond(server: EmbeddedServer) -> None:
         array = TimeArray(np.array(times_us, dtype=np.int64))
         ((found,),) = connection.execute("select %s", [array]).fetchall()
     assert [(one - EPOCH) // timedelta(microseconds=1) for one in found] == times_us
+
+
+@pytest.mark.anyio
+async def test_columns_are_read_as_they_were_sent(database_url: str) -> None:
+    numbers = np.array([-(2**63), 0, 2**63 - 1])
+    times_us = np.array([31_536_000_000_000, 1_780_000_000_123_456, 4_102_444_800_000_001])
+    values = np.array([0.1, np.inf, np.nan])
+    sent = [IntArray(numbers), TimeArray(times_us), FloatArray(values), IntArray(numbers[:0])]
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        cursor = reading_arrays(connection.cursor(binary=True))
+        await cursor.execute("select %s, %s, %s, %s", sent)
+        row = await cursor.fetchone()
+    assert row is not None
+    for found, expected in zip(row, (numbers, times_us, values, numbers[:0]), strict=True):
+        np.testing.assert_array_equal(found, expected)
