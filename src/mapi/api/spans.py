@@ -1,5 +1,6 @@
 """``/v1/runs/{id}/spans``: keep what ended, read by start."""
 
+import time
 from typing import Annotated, Any
 
 from litestar import Request, Response, get, post
@@ -17,7 +18,7 @@ from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_of
 from mapi.database.door import Connection, Database
 from mapi.tracking.runs import project_of
-from mapi.tracking.spans import SPAN_PAGE_MAX, append_spans, read_spans
+from mapi.tracking.spans import SPAN_PAGE_MAX, append_spans, check_starts, read_spans
 from mapi.tracking.writing import Counts
 from mapi.wire.decoding import BATCH_BYTES_MAX, decode, pointer
 from mapi.wire.enums import Scope
@@ -42,6 +43,7 @@ async def append(
     """Keep spans that ended, up to the run's budget."""
     body = await read_body(request, bytes_max=BATCH_BYTES_MAX)
     sent = decode(body, SpanAppend, bytes_max=BATCH_BYTES_MAX)
+    check_starts(sent.spans, now_us=time.time_ns() // 1_000)
     sender = sender_of(request.user, sent)
     run_id = uuid_from_text(RUN, run)
 

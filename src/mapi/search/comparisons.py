@@ -23,6 +23,7 @@ from mapi.search.literals import (
 from mapi.search.nodes import KINDS, STATUSES, Attribute, Field, Param, Value, ValueType
 from mapi.search.printing import field_text
 from mapi.search.source import KEYWORDS, Expectation, Source, fault
+from mapi.wire.times import time_from_us, unit_of
 
 __all__ = ["read_value"]
 
@@ -43,6 +44,9 @@ _EXPECTED: Final[dict[_Wanted, tuple[str, ...]]] = {
 
 #: What may be any text, so that a strange character is one without its quotes.
 _QUOTABLE: Final = frozenset({"param", "text", "pattern"})
+#: A number of seconds, or of finer units, since 1970 is told as such up to the year 2100.
+_LATEST_US: Final = 4_102_444_800_000_000
+_EPOCH_DIGITS_MAX: Final = 19
 _ENDS: Final = frozenset({"", "(", ")", ",", "=", "<", ">", "!", "~"})
 
 
@@ -151,6 +155,11 @@ def _member(word: str, place: tuple[int, int], members: tuple[str, ...]) -> str:
 
 
 def _refuse_time(word: str, place: tuple[int, int]) -> NoReturn:
+    if word.isascii() and word.isdigit() and len(word) <= _EPOCH_DIGITS_MAX:
+        found = unit_of(int(word), now_us=_LATEST_US)
+        if found is not None:
+            meant = time_from_us(found[1]).isoformat().replace("+00:00", "Z")
+            raise fault(f"{word} looks like {found[0]} since 1970: write {meant}", place, (meant,))
     raise fault(
         f"{word[:40]!r} is no time: a date, a date with T and a time of day (RFC 3339), or a span "
         "ago such as -7d",

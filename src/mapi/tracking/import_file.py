@@ -45,7 +45,7 @@ from mapi.wire.exchange import (
     ViewLine,
 )
 from mapi.wire.notes import DOCUMENT_BYTES_MAX, LogLine, SpanRow
-from mapi.wire.times import check_time, check_time_us
+from mapi.wire.times import check_time, check_time_ns, check_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -235,6 +235,7 @@ class _Check:
                     number, lambda: checked_lines(log_lines([line]), now_us=self._now_us)
                 )
             case SpanLine():
+                _check(number, "/start_ns", check_time_ns(line.start_ns, now_us=self._now_us))
                 text = line.fields or {}
                 self._take_checked(
                     number, lambda: json_text(text, "/fields", bytes_max=SPAN_FIELDS_BYTES_MAX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -9,14 +10,16 @@ from msgspec import Raw
 
 from mapi.database.arrays import IntArray
 from mapi.database.queries import query
+from mapi.errors import Fault, InvalidError
 from mapi.series.budgets import fit_sizes
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.logs import drops_of, skip_taken
 from mapi.tracking.texts import json_text
 from mapi.tracking.writing import API, Added, Counts, Sender, close_writing, open_writing
-from mapi.wire.decoding import pointer
+from mapi.wire.decoding import FAULTS_MAX, pointer
 from mapi.wire.enums import Budget
 from mapi.wire.notes import SpanFacts
+from mapi.wire.times import check_time_ns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +28,13 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.wire.notes import SpanRow
 
-__all__ = ["SPAN_FIELDS_BYTES_MAX", "SPAN_PAGE_MAX", "append_spans", "read_spans"]
+__all__ = [
+    "SPAN_FIELDS_BYTES_MAX",
+    "SPAN_PAGE_MAX",
+    "append_spans",
+    "check_starts",
+    "read_spans",
+]
 
 #: A span's attributes are a few values.
 SPAN_FIELDS_BYTES_MAX: Final = 16_384
@@ -33,6 +42,26 @@ SPAN_FIELDS_BYTES_MAX: Final = 16_384
 SPAN_PAGE_MAX: Final = 5_000
 #: What a span takes beside its name and fields: its numbers.
 _ROW_BYTES: Final = 48
+
+
+def check_starts(spans: Sequence[SpanRow], *, now_us: int) -> None:
+    """Refuse spans that start when no clock can have told.
+
+    Args:
+        spans: those that a client sends.
+        now_us: the server's time in microseconds since 1970 UTC.
+
+    Raises:
+        InvalidError: a start has another unit, or is more than a day ahead.
+    """
+    faults = (
+        Fault(pointer("spans", at, "start_ns"), wrong)
+        for at, one in enumerate(spans)
+        if (wrong := check_time_ns(one.start_ns, now_us=now_us)) is not None
+    )
+    found = list(islice(faults, FAULTS_MAX))
+    if found:
+        raise InvalidError(found)
 
 
 async def append_spans(

@@ -7,6 +7,7 @@ a JSON pointer: both are found here from the struct's own description. What no s
 
 import json
 import re
+import time
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -16,6 +17,7 @@ from msgspec import inspect
 
 from mapi.errors import Fault, InvalidError
 from mapi.wire.enums import ProblemCode
+from mapi.wire.times import TIME_EXAMPLE, time_instead_of
 
 __all__ = [
     "BATCH_BYTES_MAX",
@@ -85,7 +87,7 @@ def decode(body: bytes, kind: type[_Body], *, bytes_max: int = BODY_BYTES_MAX) -
     try:
         found: _Body = _decoder(described).decode(body)
     except msgspec.ValidationError as error:
-        raise InvalidError(_unreadable(body) or _fault_of(str(error), kind)) from None
+        raise InvalidError(_unreadable(body) or _fault_of(str(error), kind, body)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidError(_half_pair(body) or _no_json(str(error))) from None
     except RecursionError:
@@ -211,7 +213,7 @@ def _half_pair(body: bytes) -> Fault | None:
     return None
 
 
-def _fault_of(said: str, kind: Any) -> Fault:
+def _fault_of(said: str, kind: Any, body: bytes) -> Fault:
     """Return the fault that the decoder's message tells of."""
     match = _AT.fullmatch(said)
     assert match is not None
@@ -229,11 +231,35 @@ def _fault_of(said: str, kind: Any) -> Fault:
     elif message.startswith("Invalid enum value"):
         expected = _words(place)
         message = f"{message.removeprefix('Invalid enum value ')} is not in the list"
+    elif "datetime" in message:
+        message = _no_time(message, path, body)
     else:
         message = message[0].lower() + message[1:].replace("`", "")
     if expected:
         message += f": expected {', '.join(expected)}"
     return Fault(pointer(*path), message, expected=expected)
+
+
+def _no_time(said: str, path: list[str | int], body: bytes) -> str:
+    """Return what is wrong with a time, with the unit that a number looks like."""
+    if "timezone" in said:
+        return f"a time says its zone: {TIME_EXAMPLE}"
+    found = msgspec.json.decode(body)
+    for part in path:
+        try:
+            found = found[part]
+        except (
+            LookupError,
+            TypeError,
+        ):  # behind the key of a mapping, which the decoder leaves out
+            return f"this is no time: a text of RFC 3339 with its zone is, such as {TIME_EXAMPLE}"
+    if isinstance(found, int) and not isinstance(found, bool):
+        return time_instead_of(found, now_us=time.time_ns() // 1_000)
+    if "`int" in said:
+        rule = f"whole microseconds since 1970 UTC, or a text of RFC 3339: {TIME_EXAMPLE}"
+    else:
+        rule = f"a text of RFC 3339 with its zone: {TIME_EXAMPLE}"
+    return f"{json.dumps(found)[:80]} is no time: expected {rule}"
 
 
 def _path_of(text: str) -> list[str | int]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import BATCH_BYTES_MAX, FAULTS_MAX, decode, pointer
 from mapi.wire.metrics import POINTS_MAX, MetricsBody, PointRow, SeriesColumns
-from mapi.wire.times import check_time_us, time_to_us
+from mapi.wire.times import TIME_EXAMPLE, check_time, check_time_us, time_to_us
 
 __all__ = ["SCALAR_STEP", "MetricColumns", "SentSeries", "decode_metrics"]
 
@@ -227,7 +227,9 @@ def _time_us(time: datetime | int, now_us: int, at: int) -> int:
             return time
         message = check_time_us(time, now_us=now_us) or ""
     elif time.tzinfo is None:
-        message = "a time says its zone: 2026-11-29T12:00:00Z"
+        message = f"a time says its zone: {TIME_EXAMPLE}"
+    elif (wrong := check_time(time, now_us=now_us)) is not None:
+        message = wrong
     else:
         return time_to_us(time)
     raise InvalidError(Fault(pointer("points", at, "time"), message))

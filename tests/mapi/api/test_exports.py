@@ -65,7 +65,10 @@ async def fill(caller: Caller, **sent: Any) -> str:
     ]
     await caller.post(f"/v1/runs/{run}/logs", {"lines": lines})
     await caller.post(f"/v1/runs/{run}/logs", {"lines": lines[:1], "stream": "data", "rank": 3})
-    spans = [{"name": "fwd", "start_ns": at, "duration_ns": 5, "depth": 1} for at in range(3)]
+    spans = [
+        {"name": "fwd", "start_ns": 1_790_000_000_000_000_000 + at, "duration_ns": 5, "depth": 1}
+        for at in range(3)
+    ]
     await caller.post(f"/v1/runs/{run}/spans", {"spans": spans})
     await caller.send(
         "PUT", f"/v1/runs/{run}/config", json={"content": {"a": [1, None]}}, status=204

@@ -85,6 +85,12 @@ def view_line(**more: Any) -> dict[str, Any]:
     }
 
 
+def span_line(run: str, **more: Any) -> dict[str, Any]:
+    numbers = {"start_ns": 1_790 * 10**15, "duration_ns": 1, "depth": 0, "track": 0, "rank": 0}
+    about = {"name": "fwd", "stream": "", "step": None, "fields": None}
+    return {"type": "span", "run": run, **numbers, **about, **more}
+
+
 async def make_study(caller: Caller) -> dict[str, str]:
     """Make two experiments, one archived, views in and outside of them, and three runs."""
     ids = {}
@@ -190,6 +196,7 @@ async def test_views_beyond_the_limit_are_left_out_and_told(caller: Caller) -> N
 
 STUDY = experiment_line()
 MINE = view_line()
+RUN = run_line()
 HOSTILE: list[tuple[list[dict[str, Any]], str]] = [
     ([{**STUDY, "experiment": "run_1"}], "/lines/1/experiment"),
     ([{**STUDY, "name": ""}], "/lines/1/name"),
@@ -211,6 +218,8 @@ HOSTILE: list[tuple[list[dict[str, Any]], str]] = [
     ([run_line(created="1970-01-01T00:00:00Z")], "/lines/1/created"),
     ([run_line(started="2999-01-01T00:00:00Z")], "/lines/1/started"),
     ([run_line(finished="0001-01-01T00:00:00Z")], "/lines/1/finished"),
+    ([RUN, span_line(RUN["run"], start_ns=1_790_000_000)], "/lines/2/start_ns"),
+    ([RUN, span_line(RUN["run"], start_ns=0)], "/lines/2/start_ns"),
 ]
 
 
@@ -302,7 +311,7 @@ line = st.fixed_dictionaries(
 span = st.fixed_dictionaries(
     {
         "name": word,
-        "start_ns": st.integers(0, 2**62),
+        "start_ns": st.integers(10**18, 1_790 * 10**15),
         "duration_ns": st.integers(0, 2**62),
         "depth": st.integers(0, 5),
         "track": st.integers(-(2**63), 2**63 - 1),

@@ -179,7 +179,12 @@ async def test_spans_are_kept_to_their_budget_and_read_by_start(
     set_limits(tenant, spans=4)
     async with caller_of(database, tenant) as call:
         spans: list[dict[str, Any]] = [
-            {"name": f"s{at}", "start_ns": 100 - at // 2, "duration_ns": at, "step": at or None}
+            {
+                "name": f"s{at}",
+                "start_ns": 1_790_000_000_000_000_000 - at // 2,
+                "duration_ns": at,
+                "step": at or None,
+            }
             for at in range(5)
         ]
         spans[1]["fields"] = {"deep": [1, {"x": None}]}
@@ -255,6 +260,63 @@ async def test_what_cannot_be_kept_is_refused_with_a_pointer(
         problem = await call.raw(method, path, body.encode())
         assert problem["status"] in {400, 422}, problem
         assert problem["errors"]
+
+
+UNITS = [
+    (1_790_000_000, "looks like seconds"),
+    (1_790_000_000_000, "looks like milliseconds"),
+    (1_790_000_000_000_000_000, "looks like nanoseconds"),
+    ("1970-01-21T17:13:20Z", "looks like milliseconds that were read as microseconds"),
+    ("2999-01-01T00:00:00Z", "more than a day ahead"),
+    ("1970-01-01T00:00:00Z", "in 1970 or before"),
+    ("2026-11-01T00:00:00", "says its zone"),
+    ("yesterday", '"yesterday" is no time'),
+    (1.5, "1.5 is no time"),
+    (True, "true is no time"),
+]
+
+
+@pytest.mark.parametrize(("sent", "message"), UNITS, ids=str)
+async def test_a_time_in_another_unit_is_told_wherever_one_is_taken(
+    database: Database, tenant: Tenant, sent: Any, message: str
+) -> None:
+    async with caller_of(database, tenant) as call:
+        for method, path, at, body in (
+            ("POST", "/metrics", "/points/0/time", {"points": [{"key": "a", "value": 1}]}),
+            ("POST", "/logs", "/lines/0/time", {"lines": [{"message": "m"}]}),
+            ("POST", "/attempts", "/started", {"number": 2}),
+            ("PATCH", "", "/finished", {"status": "failed"}),
+        ):
+            *way, name = at.removeprefix("/").split("/")
+            place: Any = body
+            for part in way:
+                place = place[int(part) if part.isdigit() else part]
+            place[name] = sent
+            problem = await call(method, path, body, status=422)
+            (fault,) = problem["errors"]
+            assert fault["pointer"] == at
+            # A point takes any whole number of microseconds; the others take none.
+            assert message in fault["message"], fault
+        about = {"started": sent}
+        answer = await call.send("POST", "/v1/runs", json=about, status=422)
+        assert message in answer.json()["errors"][0]["message"]
+
+
+async def test_the_start_of_a_span_is_nanoseconds(database: Database, tenant: Tenant) -> None:
+    async with caller_of(database, tenant) as call:
+        for start_ns, unit in (
+            (1_790_000_000, "seconds"),
+            (1_790_000_000_000, "milliseconds"),
+            (1_790_000_000_000_000, "microseconds"),
+        ):
+            good = {"name": "a", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 1}
+            spans = [good, {**good, "start_ns": start_ns}]
+            problem = await call("POST", "/spans", {"spans": spans}, status=422)
+            (fault,) = problem["errors"]
+            assert fault["pointer"] == "/spans/1/start_ns"
+            assert f"looks like {unit}" in fault["message"]
+            assert "would be 1790000000000000000" in fault["message"]
+        assert (await call("GET", "/spans"))["spans"] == []
 
 
 async def test_huge_whole_numbers_are_refused_or_come_back_as_they_were(

@@ -31,7 +31,7 @@ with mapi.Client() as api, api.runs.create(name="light", params={"lr": 0.1}) as 
         run.log({"loss": 1 / (step + 1)}, step=step)
     run.log_image("picture", sys.argv[1])
     run.log_table("table", [[1, math.nan]], columns=["a", "b"])
-    api.runs.log_spans(run, [{"name": "step", "start_ns": 1, "duration_ns": 2}])
+    api.runs.log_spans(run, [{"name": "step", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 2}])
 
 async def tasks():
     async with mapi.AsyncClient() as api:

@@ -183,7 +183,12 @@ WRITES: list[tuple[str, tuple[Any, ...], dict[str, Any], bool]] = [
     ("runs.set_tags", ("run_1", {"a": "b"}), {}, True),
     ("runs.delete_tag", ("run_1", "a"), {}, True),
     ("runs.log_line", ("run_1", "a"), {}, True),
-    ("runs.log_spans", ("run_1", [{"name": "a", "start_ns": 1, "duration_ns": 1}]), {}, True),
+    (
+        "runs.log_spans",
+        ("run_1", [{"name": "a", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 1}]),
+        {},
+        True,
+    ),
     ("runs.log_image", ("run_1", "a", png()), {}, True),
     ("runs.upload_media", ("run_1", "a", png()), {}, True),
     ("runs.begin_attempt", ("run_1", 1), {}, True),

@@ -90,7 +90,11 @@ class World:
     @property
     def timed(self) -> Any:
         """A run with a span and a line."""
-        self.ask("runs.log_spans", self.run, [{"name": "s", "start_ns": 1, "duration_ns": 2}])
+        self.ask(
+            "runs.log_spans",
+            self.run,
+            [{"name": "s", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 2}],
+        )
         self.ask("runs.log_line", self.run, "hello")
         return self.run
 
@@ -246,7 +250,9 @@ REACHED: dict[tuple[str, str], Reach] = {
     ),
     ("POST", "/v1/runs/{run}/spans"): Reach(
         lambda ask, world: ask(
-            "runs.log_spans", world.run, [{"name": "s", "start_ns": 1, "duration_ns": 2}]
+            "runs.log_spans",
+            world.run,
+            [{"name": "s", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 2}],
         ),
         metrics.BatchAnswer,
     ),

@@ -107,7 +107,8 @@ def test_spans_come_back_by_their_start_over_all_pages(
     for module in ("synchronous", "asynchronous"):
         monkeypatch.setattr(f"mapi.sdk.{module}.run_log._SPANS_OF_REQUEST", 4_000)
     rows: list[dict[str, Any]] = [
-        {"name": "fwd/attn", "start_ns": 20_000 - at, "duration_ns": at} for at in range(9_000)
+        {"name": "fwd/attn", "start_ns": 1_790_000_000_000_000_000 - at, "duration_ns": at}
+        for at in range(9_000)
     ]
     rows[0] |= {"depth": 1, "track": -7, "step": 3, "fields": {"loss": float("inf"), "a": [1]}}
     said = asking("runs.log_spans", run, rows)
@@ -126,6 +127,7 @@ def test_spans_come_back_by_their_start_over_all_pages(
     for wrong, pointer in (
         ({"name": "", "start_ns": 1, "duration_ns": 1}, "/0/name"),
         ({"name": "a", "start_ns": -1, "duration_ns": 1}, "/0/start_ns"),
+        ({"name": "a", "start_ns": 1_790_000_000_000, "duration_ns": 1}, "/0/start_ns"),
         ({"name": "a", "start_ns": 1}, "/0/duration_ns"),
         ({"name": "a", "start_ns": 1, "duration_ns": 1, "x": 1}, "/0/x"),
     ):
@@ -137,7 +139,10 @@ def test_spans_come_back_by_their_start_over_all_pages(
 def test_a_spent_budget_of_spans_says_what_was_kept(asking: Asking, tenant: Tenant) -> None:
     set_limits(tenant, spans=2)
     run = asking("runs.create")
-    rows = [{"name": "a", "start_ns": at, "duration_ns": 1} for at in range(5)]
+    rows = [
+        {"name": "a", "start_ns": 1_790_000_000_000_000_000 + at, "duration_ns": 1}
+        for at in range(5)
+    ]
     with pytest.raises(mapi.QuotaExceededError) as caught:
         asking("runs.log_spans", run, rows)
     assert (caught.value.counts["accepted"], caught.value.counts["rejected"]) == (2, 3)
@@ -214,7 +219,11 @@ def exported(asking: Asking, run: Any) -> bytes:
 def test_an_export_is_taken_back_as_it_was(asking: Asking, packing: str, tmp_path: Path) -> None:
     run = asking("runs.create", name="a", params={"lr": 1}, external_id="mine")
     asking("runs.log_series", run, "loss", [1.0, float("nan")], labels={"split": "val"})
-    asking("runs.log_spans", run, [{"name": "s", "start_ns": 1, "duration_ns": 2}])
+    asking(
+        "runs.log_spans",
+        run,
+        [{"name": "s", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 2}],
+    )
     asking("runs.log_line", run, "hello", fields={"a": 1})
     asking("runs.update", run, status="succeeded")
     whole = exported(asking, run)
@@ -338,6 +347,10 @@ def test_every_field_of_an_answer_is_json_again(asking: Asking) -> None:
     import msgspec
 
     run = asking("runs.create")
-    asking("runs.log_spans", run, [{"name": "s", "start_ns": 1, "duration_ns": 2}])
+    asking(
+        "runs.log_spans",
+        run,
+        [{"name": "s", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 2}],
+    )
     for one in (asking("runs.spans", run)[0], asking("limits.get"), asking("limits.usage")):
         assert json.loads(msgspec.json.encode(one))

@@ -114,6 +114,24 @@ def test_a_time_beyond_the_calendar_is_a_fault(time: str) -> None:
         parsed(f"created >= {time}")
 
 
+@pytest.mark.parametrize(
+    ("number", "unit"),
+    [
+        ("1795953600", "seconds"),
+        ("1795953600000", "milliseconds"),
+        ("1795953600000000", "microseconds"),
+        ("1795953600000000000", "nanoseconds"),
+    ],
+)
+def test_a_number_in_place_of_a_time_is_answered_with_the_time(number: str, unit: str) -> None:
+    with pytest.raises(InvalidError) as caught:
+        parsed(f"created >= {number}")
+    (fault,) = caught.value.faults
+    assert fault.message == f"{number} looks like {unit} since 1970: write 2026-11-29T12:00:00Z"
+    assert fault.expected == ("2026-11-29T12:00:00Z",)
+    assert value_of(f"created >= {fault.expected[0]}") == datetime(2026, 11, 29, 12, tzinfo=UTC)
+
+
 def test_a_span_ago_stays_relative_until_the_search_is_run() -> None:
     assert value_of("created >= -7d") == Ago(7, "d")
     row = {"created": NOW - timedelta(days=7)}

@@ -18,6 +18,7 @@ from mapi.sdk.checks import (
     checked_tags,
     checked_time,
     given,
+    now_us,
     plain,
     raise_any,
     time_text,
@@ -30,7 +31,7 @@ from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.metrics import BatchAnswer
 from mapi.wire.notes import LogAppend, ParamsBody, SpanAppend, SpanRow, TagsBody
 from mapi.wire.runs import Heartbeat
-from mapi.wire.times import time_from_us
+from mapi.wire.times import check_time_ns, time_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -252,6 +253,12 @@ class RunLog(Resource):
             if row.get("fields") is not None:
                 row["fields"] = plain(row["fields"])
         checked(rows, list[SpanRow], bytes_max=_SPANS_BYTES_MAX)
+        now = now_us()
+        raise_any(
+            Fault(f"/{at}/start_ns", wrong)
+            for at, row in enumerate(rows)
+            if (wrong := check_time_ns(row["start_ns"], now_us=now)) is not None
+        )
         found = BatchAnswer()
         for at in range(0, len(rows), _SPANS_OF_REQUEST):
             part = rows[at : at + _SPANS_OF_REQUEST]
