@@ -25,7 +25,7 @@ async def read(  # noqa: PLR0917 - the query's own parameters, given by name
     prefix: Annotated[str, QueryParameter(max_length=250)] = "",
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
 ) -> RunFields:
-    """Return the keys, labels, params and tags of a project that begin with a prefix."""
+    """Return the keys, labels, params, tags, attributes and experiments that begin with a prefix."""
     async with database.transaction(request.user.reach) as connection:
         project_id = await resolve_project(
             connection, request.user, project, pointer="/query/project"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from msgspec import field
+
 from mapi.wire.decoding import Answer
 from mapi.wire.runs import RunRow
 
@@ -64,6 +66,8 @@ class FoundPage(Answer, kw_only=True):
     """For the next page; `None` at the end."""
     total: int | None = None
     """How many match, where that was asked for."""
+    warnings: list[str] = field(default_factory=list)
+    """Of names that no run of the project has."""
 
     def __post_init__(self) -> None:
         for run in self.runs:

@@ -5,6 +5,7 @@
           → `evaluation`    true, false or unknown for a row in memory
           → `pages`         a `statement`, by way of `conditions` (filter) and `order`; `columns`
                             beside it, and `identity` for how ids are written
+          → `occurrence`    which of the names in it any run has
     end of a page ↔ `cursor`
     unfinished text → `completion`
 
@@ -18,6 +19,7 @@ from mapi.search.cursor import Given, cursor_content, search_from_cursor
 from mapi.search.evaluation import Row, Truth, evaluate, in_order
 from mapi.search.fields import SeriesFromName
 from mapi.search.nodes import Column, Field, Node, Search, SortKey
+from mapi.search.occurrence import fields_of_filter, named_fields, occurrence_statement
 from mapi.search.order import Position, position_of
 from mapi.search.pages import count_statement, page_statements
 from mapi.search.parsing import (
@@ -59,9 +61,12 @@ __all__ = [
     "cursor_content",
     "evaluate",
     "field_text",
+    "fields_of_filter",
     "filter_text",
     "in_order",
     "join_filters",
+    "named_fields",
+    "occurrence_statement",
     "page_statements",
     "parse_columns",
     "parse_filter",

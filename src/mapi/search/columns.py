@@ -23,19 +23,26 @@ from mapi.search.statement import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from uuid import UUID
 
 __all__ = ["column_statement"]
 
 
 def column_statement(
-    project_id: int, columns: Sequence[Column], run_ids: Sequence[UUID]
+    project_id: int, columns: Sequence[Column], run_ids: Sequence[UUID], *, now: datetime
 ) -> Statement:
     """Return the statement that looks up columns for the runs of one page, in the page's order.
 
     Each row is the run's id and the values; missing is null, and NaN is NaN.
+
+    Args:
+        project_id: the project of the runs.
+        columns: what is looked up.
+        run_ids: the runs of the page.
+        now: of the search.
     """
-    parameters = Parameters(project_id)
+    parameters = Parameters(project_id, now)
     page = parameters.add(list(run_ids), "uuid[]")
     outputs = ", ".join(["runs.id", *(_column(one, parameters) for one in columns)])
     text = (

@@ -77,7 +77,12 @@ ATTRIBUTE_EXPRESSIONS: Final = {
     "created": "runs.created",
     "started": "runs.started",
     "finished": "runs.finished",
-    "duration": "extract(epoch from runs.finished - runs.started)::float8",
+    # Of one that goes on up to now; of a lost one to its last sign of life.
+    "duration": (
+        "extract(epoch from coalesce(runs.finished, case when runs.status = 'lost'"
+        " then runs.heartbeat when runs.status not in ('succeeded', 'failed', 'cancelled')"
+        " then %(now)s::timestamptz end) - runs.started)::float8"
+    ),
     "parent": "runs.parent_id",
     "attempts": (
         "coalesce((select max(attempts.attempt) from run_attempts as attempts where"

@@ -3,6 +3,7 @@
 A row is a mapping with the attributes by name (``created`` and the like are aware datetimes,
 ``experiment`` is ``{"id", "name"}``; what is missing is absent, ``None`` or an empty text), and
 
+* ``heartbeat``: the last sign of life;
 * ``metrics``: ``{(key, labels): {stat: number}}``, labels sorted as in the tree;
 * ``params``: ``{key: {"text": text, "number": number or None}}``;
 * ``tags``: ``{key: text}``.
@@ -95,12 +96,12 @@ def _predicate(predicate: Predicate, row: Row, now: datetime) -> Truth:
             is_none = _all(truths)
             return is_none if is_negated else _negated(is_none)
         case Match(field, pattern, is_negated):
-            text = _text(field, row)
+            text = _text(field, row, now)
             return None if text is None else _matches(text, pattern) is not is_negated
         case IsMissing(field, is_negated):
-            return (_present(field, row) is None) is not is_negated
+            return (_present(field, row, now) is None) is not is_negated
         case IsNan(field, is_negated):
-            found = _number(field, row)
+            found = _number(field, row, now)
             return None if found is None else math.isnan(found) is not is_negated
 
 
@@ -111,11 +112,11 @@ def _compare(comparison: Compare, row: Row, now: datetime) -> Truth:
     if isinstance(value, str):
         if field == Attribute("experiment"):
             return _is_experiment(row, sign, value)
-        found = _text(field, row)
+        found = _text(field, row, now)
     elif isinstance(value, datetime | Ago):
-        found, other = _present(field, row), moment(value, now)
+        found, other = _present(field, row, now), moment(value, now)
     else:
-        found = _number(field, row)
+        found = _number(field, row, now)
         if found is not None and math.isnan(found):
             return None
     return None if found is None else _COMPARE[sign](found, other)
@@ -131,7 +132,7 @@ def _is_experiment(row: Row, sign: str, value: str) -> Truth:
     return is_it is (sign == "=")
 
 
-def _present(field: Field, row: Row) -> Any:
+def _present(field: Field, row: Row, now: datetime) -> Any:
     """Return the value of a field, or ``None`` where it is missing."""
     match field:
         case Metric(key, labels, stat):
@@ -141,36 +142,45 @@ def _present(field: Field, row: Row) -> Any:
         case Tag(key):
             return row.get("tags", {}).get(key)
         case Attribute(name):
-            return _attribute(name, row)
+            return _attribute(name, row, now)
 
 
-def _attribute(name: str, row: Row) -> Any:
+def _attribute(name: str, row: Row, now: datetime) -> Any:
     found = row.get(name)
     match name:
         case "experiment":
             return found["name"] if found else None
         case "duration":
-            started, finished = row.get("started"), row.get("finished")
-            if started is None or finished is None:
-                return None
-            return (finished - started).total_seconds()
+            started, end = row.get("started"), _end(row, now)
+            return None if started is None or end is None else (end - started).total_seconds()
         case "attempts":
             return found or 0
         case _:
             return None if found == "" else found
 
 
-def _text(field: Field, row: Row) -> str | None:
-    found = _present(field, row)
+def _end(row: Row, now: datetime) -> datetime | None:
+    """Return up to when a run has lasted: of one that goes on now, of a lost one its last sign."""
+    finished: datetime | None = row.get("finished")
+    if finished is not None:
+        return finished
+    if row.get("status") == "lost":
+        heartbeat: datetime | None = row.get("heartbeat")
+        return heartbeat
+    return None if row.get("status") in {"succeeded", "failed", "cancelled"} else now
+
+
+def _text(field: Field, row: Row, now: datetime) -> str | None:
+    found = _present(field, row, now)
     assert found is None or isinstance(found, str)
     return found
 
 
-def _number(field: Field, row: Row) -> float | None:
+def _number(field: Field, row: Row, now: datetime) -> float | None:
     if isinstance(field, Param):
         found = row.get("params", {}).get(field.key, {}).get("number")
     else:
-        found = _present(field, row)
+        found = _present(field, row, now)
     # As the database does: a whole number beyond 2^53 is the nearest float.
     return None if found is None else float(found)
 
@@ -203,13 +213,19 @@ def _matches(text: str, pattern: str) -> bool:
 # -- order ----------------------------------------------------------------------------------------
 
 
-def in_order(rows: Sequence[Row], sort: Sequence[SortKey]) -> list[Row]:
-    """Return rows in the order of a search: total, with NaN and what is missing last."""
+def in_order(rows: Sequence[Row], sort: Sequence[SortKey], now: datetime) -> list[Row]:
+    """Return rows in the order of a search: total, with NaN and what is missing last.
+
+    Args:
+        rows: runs; see the module.
+        sort: the keys of the order.
+        now: of the search.
+    """
     ends = [SortKey(Attribute(name), is_descending=True) for name in ("created", "id")]
 
     def compared(one: Row, other: Row) -> int:
         for key in (*sort, *ends):
-            pairs = zip(_ranks(key.field, one), _ranks(key.field, other), strict=True)
+            pairs = zip(_ranks(key.field, one, now), _ranks(key.field, other, now), strict=True)
             for left, right in pairs:
                 if left == right:
                     continue
@@ -221,11 +237,11 @@ def in_order(rows: Sequence[Row], sort: Sequence[SortKey]) -> list[Row]:
     return sorted(rows, key=cmp_to_key(compared))
 
 
-def _ranks(field: Field, row: Row) -> tuple[Any, ...]:
+def _ranks(field: Field, row: Row, now: datetime) -> tuple[Any, ...]:
     if isinstance(field, Param):
-        number, text = _number(field, row), _text(field, row)
+        number, text = _number(field, row, now), _text(field, row, now)
         return number, None if number is not None or text is None else text[:_ORDERED_LENGTH]
-    found = _present(field, row)
+    found = _present(field, row, now)
     if isinstance(found, float) and math.isnan(found):
         return (None,)
     return (found[:_ORDERED_LENGTH] if isinstance(found, str) else found,)

@@ -83,7 +83,7 @@ def leading_order(search: Search, parameters: Parameters) -> Order:
     """Return the order of the runs that have a number for the first key, led by its index."""
     first = search.sort[0]
     source, rows, expression = _leader(first.field, parameters)
-    (own, *texts), _ = _components([first], Parameters(search.project_id))
+    (own, *texts), _ = _components([first], Parameters(search.project_id, search.now))
     own = replace(own, expression=expression, is_nullable=False)
     # Who has a number has no text that counts.
     texts = [replace(one, expression=null_of(one.cast)) for one in texts]

@@ -58,7 +58,7 @@ def page_statements(
 def _page(
     search: Search, limit: int, order_of: OrderOf, *, after: Position | None = None
 ) -> Statement:
-    parameters = Parameters(search.project_id)
+    parameters = Parameters(search.project_id, search.now)
     order = order_of(search, parameters)
     conditions = [*_scope(search), condition_of(search.filter, parameters, search.now)]
     if order.condition:
@@ -92,7 +92,7 @@ def _scope(search: Search) -> list[str]:
 
 def count_statement(search: Search) -> Statement:
     """Return the statement that counts all runs of a search."""
-    parameters = Parameters(search.project_id)
+    parameters = Parameters(search.project_id, search.now)
     conditions = [*_scope(search), condition_of(search.filter, parameters, search.now)]
     return Statement(
         f"select count(*) from runs where {' and '.join(conditions)}", parameters.values

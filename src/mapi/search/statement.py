@@ -13,6 +13,7 @@ from mapi.series.names import Labels, labels_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from mapi.search.nodes import Metric
 
@@ -42,10 +43,15 @@ class Statement:
 
 
 class Parameters:
-    """The values of one statement, named as they come."""
+    """The values of one statement, named as they come.
 
-    def __init__(self, project_id: int) -> None:
-        self.values: dict[str, Any] = {"project": project_id}
+    Args:
+        project_id: the project that it is about.
+        now: up to when a run that goes on has lasted.
+    """
+
+    def __init__(self, project_id: int, now: datetime) -> None:
+        self.values: dict[str, Any] = {"project": project_id, "now": now}
 
     def add(self, value: object, cast: str) -> str:
         """Take a value and return how the text names it."""

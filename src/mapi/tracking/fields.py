@@ -1,10 +1,11 @@
-"""What a filter can name in a project: the keys, labels, params and tags that its runs have."""
+"""What a filter can name in a project: what its runs and experiments are called, and what all have."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.database.queries import query
+from mapi.search.nodes import ATTRIBUTES
 from mapi.wire.runs import RunFields, SeriesField
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ async def list_fields(
         connection: a transaction whose reach has the project.
         project_id: the project.
         prefix: of keys; empty is all of them.
-        limit: keys of metrics, of params and of tags at most, each.
+        limit: keys of metrics, of params, of tags and names of experiments at most, each.
     """
     asked = {
         "project": project_id,
@@ -39,6 +40,7 @@ async def list_fields(
     series = await _fetch(connection, "fields.series", asked)
     params = [key for (key,) in await _fetch(connection, "fields.params", asked)]
     tags = [key for (key,) in await _fetch(connection, "fields.tags", asked)]
+    experiments = [name for (name,) in await _fetch(connection, "fields.experiments", asked)]
     keys = sorted({key for key, _ in series})
     shown = set(keys[:limit])
     values: dict[str, set[str]] = {}
@@ -50,7 +52,9 @@ async def list_fields(
         label_values={name: sorted(found) for name, found in sorted(values.items())},
         params=params[:limit],
         tags=tags[:limit],
-        is_complete=max(len(keys), len(params), len(tags)) <= limit,
+        attributes=[name for name in ATTRIBUTES if name.startswith(prefix)],
+        experiments=experiments[:limit],
+        is_complete=max(len(keys), len(params), len(tags), len(experiments)) <= limit,
     )
 
 

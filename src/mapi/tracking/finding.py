@@ -18,8 +18,12 @@ from mapi.search import (
     column_text,
     count_statement,
     cursor_content,
+    field_text,
+    fields_of_filter,
     filter_text,
     join_filters,
+    named_fields,
+    occurrence_statement,
     page_statements,
     parse_columns,
     parse_filter,
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
 
     from mapi.access.cursors import Cursors
     from mapi.database.door import Connection
-    from mapi.search import Column, Position, Statement
+    from mapi.search import Column, Field, Position, Statement
 
 __all__ = ["Query", "find_runs"]
 
@@ -101,12 +105,35 @@ async def find_runs(
     total = None
     if sent.with_total:
         ((total,),) = await _fetch(connection, count_statement(search))
+    names = [("sort", key.field) for key in search.sort]
+    if not page and after is None:
+        names += [("filter", one) for one in fields_of_filter(search.filter)]
     return RunPage(
-        runs=await _rows(connection, project_id, columns=columns, run_ids=run_ids),
+        runs=await _rows(connection, search, columns=columns, run_ids=run_ids),
         columns=[column_text(one) for one in columns],
         filter_canonical=filter_text(search.filter),
         next_cursor=next_cursor,
         total=total,
+        warnings=await _warnings(connection, search, names),
+    )
+
+
+async def _warnings(
+    connection: Connection, search: Search, names: Sequence[tuple[str, Field]]
+) -> list[str]:
+    """Return what to say of names that no run of the project has."""
+    fields = named_fields(field for _, field in names)
+    if not fields:
+        return []
+    statement = occurrence_statement(search.project_id, fields, now=search.now)
+    (found,) = await _fetch(connection, statement)
+    unknown = {field for field, is_there in zip(fields, found, strict=True) if not is_there}
+    return list(
+        dict.fromkeys(
+            f"{part}: no run of the project has {field_text(field)}"
+            for part, field in names
+            if field in unknown
+        )
     )
 
 
@@ -182,14 +209,14 @@ async def _fetch(connection: Connection, statement: Statement) -> list[tuple[Any
 
 
 async def _rows(
-    connection: Connection, project_id: int, *, columns: Sequence[Column], run_ids: list[UUID]
+    connection: Connection, search: Search, *, columns: Sequence[Column], run_ids: list[UUID]
 ) -> list[RunRow]:
     if not run_ids:
         return []
     values: dict[UUID, list[Any]] = {}
     if columns:
         for run_id, *found in await _fetch(
-            connection, column_statement(project_id, columns, run_ids)
+            connection, column_statement(search.project_id, columns, run_ids, now=search.now)
         ):
             values[run_id] = [_on_the_wire(value) for value in found]
     async with connection.cursor(row_factory=dict_row) as cursor:

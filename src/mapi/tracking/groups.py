@@ -88,7 +88,7 @@ async def group_runs(
         InvalidError: there are too many runs, points or steps.
     """
     members = await find_members(connection, search)
-    values = await _values(connection, search.project_id, by=by, members=members)
+    values = await _values(connection, search, by=by, members=members)
     places: dict[tuple[_Value, ...], int] = {}
     for key in sorted(set(values), key=_order):
         places[key] = len(places)
@@ -126,11 +126,12 @@ async def group_runs(
 
 
 async def _values(
-    connection: Connection, project_id: int, *, by: Sequence[Column], members: Sequence[UUID]
+    connection: Connection, search: Search, *, by: Sequence[Column], members: Sequence[UUID]
 ) -> list[tuple[_Value, ...]]:
     if not by or not members:
         return [() for _ in members]
-    rows = await _run(connection, column_statement(project_id, by, members))
+    statement = column_statement(search.project_id, by, members, now=search.now)
+    rows = await _run(connection, statement)
     found = {row[0]: tuple(_wire(one) for one in row[1:]) for row in rows}
     return [found[run_id] for run_id in members]
 

@@ -208,7 +208,12 @@ class RunFacts(Answer, kw_only=True):
     created: Annotated[datetime, Meta(description="When the platform heard of it.")]
     started: Annotated[datetime | None, Meta(description="When it began.")]
     finished: Annotated[datetime | None, Meta(description="When it ended.")]
-    duration_seconds: Annotated[float | None, Meta(description="From start to end, or to now.")]
+    duration_seconds: Annotated[
+        float | None,
+        Meta(
+            description="From start to end; of one that goes on to now, of a lost one to its last sign."
+        ),
+    ]
     attempts: Annotated[int, Meta(description="How many it has.")]
     trashed: Annotated[datetime | None, Meta(description="When it went to the trash.")] = None
     spec: Annotated[dict[str, Any] | None, Meta(description="What was executed.")] = None
@@ -253,6 +258,10 @@ class RunPage(Answer, kw_only=True):
     filter_canonical: Annotated[str, Meta(description="The filter, fully bracketed.")]
     next_cursor: Annotated[str | None, Meta(description="Null at the end.")] = None
     total: Annotated[int | None, Meta(description="How many match, where asked for.")] = None
+    warnings: Annotated[
+        list[str],
+        Meta(description="Of names in the sort that no run has; without runs, in the filter too."),
+    ] = field(default_factory=list)
 
 
 class RunSearch(Request, kw_only=True):
@@ -288,6 +297,12 @@ class RunFields(Answer, kw_only=True):
     label_values: Annotated[dict[str, list[str]], Meta(description="By name of the label.")]
     params: Annotated[list[str], Meta(description="Keys.")]
     tags: Annotated[list[str], Meta(description="Keys.")]
+    attributes: Annotated[list[str], Meta(description="What every run has.")] = field(
+        default_factory=list
+    )
+    experiments: Annotated[list[str], Meta(description="Names, archived ones too.")] = field(
+        default_factory=list
+    )
     is_complete: Annotated[bool, Meta(description="False: more begin with the prefix.")]
 
 

@@ -49,3 +49,19 @@ async def test_a_prefix_and_a_limit_narrow_and_say_so(caller: Caller) -> None:
         assert (found["metrics"], found["params"]) == ([], [])
     await caller.get("/v1/runs/fields", params={"prefix": "\x00"}, status=422)
     await caller.get("/v1/runs/fields", params={"limit": 0}, status=422)
+
+
+async def test_fields_have_what_every_run_has_and_the_experiments(
+    caller: Caller, stranger: Caller
+) -> None:
+    for name in ("study", "other", 'a "b"'):
+        await caller.post("/v1/experiments", {"name": name}, status=201)
+    await stranger.post("/v1/experiments", {"name": "theirs"}, status=201)
+    found = await caller.get("/v1/runs/fields")
+    assert found["experiments"] == ['a "b"', "other", "study"]
+    assert {"id", "name", "status", "duration", "attempts"} <= set(found["attributes"])
+    # All of them are words of the language.
+    for name in found["attributes"]:
+        await caller.get("/v1/runs", params={"filter": f"{name} IS MISSING", "sort": name})
+    found = await caller.get("/v1/runs/fields", params={"prefix": "st"})
+    assert (found["experiments"], found["attributes"]) == (["study"], ["status", "started"])

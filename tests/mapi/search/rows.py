@@ -109,6 +109,7 @@ def row_of(number: int) -> st.SearchStrategy[Row]:
             "created": TIMES,
             "started": times,
             "finished": times,
+            "heartbeat": times,
             "parent": st.sampled_from([None, *(f"run_{one}" for one in RUN_IDS[:number])]),
             "attempts": st.sampled_from([0, 1, 3]),
             "metrics": st.dictionaries(
@@ -142,13 +143,13 @@ def insert(doors: Doors, connection: psycopg.Connection[Any], rows: list[Row]) -
         experiment = row["experiment"] and row["experiment"]["id"].removeprefix("exp_")
         connection.execute(
             "insert into runs (tenant_id, id, project_id, kind, status, name, note, user_name,"
-            " experiment_id, parent_id, created, started, finished)"
-            " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            " experiment_id, parent_id, created, started, finished, heartbeat)"
+            " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
             [
                 *(tenant, run, project, row["kind"], row["status"]),
                 *(row["name"], row["note"], row["user"], experiment),
                 row["parent"] and row["parent"].removeprefix("run_"),
-                *(row["created"], row["started"], row["finished"]),
+                *(row["created"], row["started"], row["finished"], row.get("heartbeat")),
             ],
         )
         for attempt in range(1, row["attempts"] + 1):

@@ -71,7 +71,8 @@ def ids(doors: Doors, sought: Search) -> list[UUID]:
 def columns_of(doors: Doors, text: str, *numbers: int) -> list[tuple[Any, ...]]:
     columns = parse_columns(text, series_from_name=series_from_name)
     return rows_of(
-        doors, column_statement(doors.project_id, columns, [RUN_IDS[one] for one in numbers])
+        doors,
+        column_statement(doors.project_id, columns, [RUN_IDS[one] for one in numbers], now=NOW),
     )
 
 
@@ -96,7 +97,7 @@ def test_no_run_of_another_tenant_or_project_is_found_or_counted(held: Doors) ->
     assert ids(held, sought) == []
     assert rows_of(held, count_statement(sought)) == [(0,)]
     columns = parse_columns("metrics.loss,tags.a", series_from_name=series_from_name)
-    assert rows_of(held, column_statement(held.project_id, columns, [RUN_IDS[0]])) == []
+    assert rows_of(held, column_statement(held.project_id, columns, [RUN_IDS[0]], now=NOW)) == []
 
 
 def test_nan_and_missing_stand_last_in_both_directions(held: Doors) -> None:

@@ -100,7 +100,7 @@ def test_pages_hold_each_run_once_in_the_order_of_the_evaluator(
     search = Search(doors.project_id, NOW, sort=sort or Search(0, NOW).sort)
     with holding(doors, rows):
         found = walk(doors, search, limit)
-    assert found == [row["id"] for row in in_order(rows, search.sort)]
+    assert found == [row["id"] for row in in_order(rows, search.sort, NOW)]
 
 
 @SHARED
@@ -112,4 +112,4 @@ def test_a_filter_and_an_order_together_page_as_in_memory(
     with holding(doors, rows):
         found = walk(doors, search, 2)
     expected = [row for row in rows if evaluate(tree, row, NOW) is True]
-    assert found == [row["id"] for row in in_order(expected, search.sort)]
+    assert found == [row["id"] for row in in_order(expected, search.sort, NOW)]

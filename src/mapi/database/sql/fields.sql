@@ -117,3 +117,11 @@ select key from keys
 where starts_with(key, %(prefix)s)
 order by key collate "C"
 limit %(limit)s
+
+-- name: experiments
+select name from experiments
+where
+    tenant_id = mapi.current_tenant() and project_id = %(project)s
+    and starts_with(name, %(prefix)s)
+order by name collate "C"
+limit %(limit)s

@@ -52,7 +52,15 @@ select
     run.id, project.name as project, run.project_id, run.kind, run.status, run.name, run.note,
     run.reason, run.parent_id, run.retry_of_id, run.experiment_id, run.user_name, run.external_id, run.created,
     run.started, run.finished, run.trashed, run.spec, run.dropped, run.version,
-    extract(epoch from coalesce(run.finished, now()) - run.started)::float8 as duration_seconds,
+    extract(
+        epoch from coalesce(
+            run.finished,
+            case
+                when run.status = 'lost' then run.heartbeat
+                when run.status not in ('succeeded', 'failed', 'cancelled') then now()
+            end
+        ) - run.started
+    )::float8 as duration_seconds,
     (
         select coalesce(max(attempt), 1) from run_attempts as attempt
         where attempt.tenant_id = run.tenant_id and attempt.run_id = run.id

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+import logging
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from msgspec import UNSET, UnsetType
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncRunRecords"]
 
+_logger: Final = logging.getLogger("mapi.client")
 #: Of one request of an iteration; the server allows 500.
 _PAGE_RUNS = 200
 
@@ -154,6 +156,8 @@ class AsyncRunRecords(AsyncResource):
                 cursor=cursor,
                 trashed=trashed,
             )
+            for text in page.warnings if cursor is None else ():
+                _logger.warning("%s", text)
             for run in page.runs:
                 yield run
             cursor = page.next_cursor

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+import logging
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from msgspec import UNSET, UnsetType
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunRecords"]
 
+_logger: Final = logging.getLogger("mapi.client")
 #: Of one request of an iteration; the server allows 500.
 _PAGE_RUNS = 200
 
@@ -156,6 +158,8 @@ class RunRecords(Resource):
                 cursor=cursor,
                 trashed=trashed,
             )
+            for text in page.warnings if cursor is None else ():
+                _logger.warning("%s", text)
             for run in page.runs:
                 yield run
             cursor = page.next_cursor
