@@ -146,7 +146,9 @@ class Client:
                     break
             page = rows[:LIMIT]
             columns = parse_columns(COLUMNS, series_from_name=no_name)
-            looked = column_statement(search.project_id, columns, [row[-1] for row in page])
+            looked = column_statement(
+                search.project_id, columns, [row[-1] for row in page], now=search.now
+            )
             text = looked.text
             self._connection.execute(text, looked.parameters).fetchall()
         return page, position_of(page[-1]) if len(rows) > LIMIT else None
