@@ -288,3 +288,49 @@ def test_no_session_of_the_database_keeps_a_lock(installation: Installation) -> 
             "select count(*) from pg_locks where locktype = 'advisory'"
         ).fetchone()
     assert found == (0,)
+
+
+@pytest.mark.parametrize(
+    "words", [("doctor",), ("serve", "--port", "0"), ("admin", "tenant", "list")]
+)
+def test_on_a_database_that_nobody_migrated_it_is_said_what_to_run(
+    managed_postgres: ManagedPostgres, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    database = managed_postgres.new_database()
+    settings = {"MAPI_DATABASE_URL": database.url}
+    done = run_mapi(tmp_path / "home", *words, **settings)
+    assert done.returncode == 1
+    assert "`mapi migrate`" in done.stdout + done.stderr
+    # The role is there, the schema is not.
+    with psycopg.connect(database.operator_url, autocommit=True) as connection:
+        connection.execute(
+            f"create role \"{database.login}\" login password '{database.password}'".encode()
+        )
+    done = run_mapi(tmp_path / "home", *words, **settings)
+    assert done.returncode == 1
+    assert "`mapi migrate`" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("serve", "--port", "0"), ("migrate",)])
+def test_a_role_that_is_ours_is_no_login(
+    managed_postgres: ManagedPostgres, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    database = managed_postgres.new_database()
+    database.login = "mapi_app"
+    done = run_mapi(tmp_path / "home", *words, **database.settings)
+    assert done.returncode == 1
+    assert "one of our own" in done.stdout + done.stderr
+
+
+def test_what_is_no_name_makes_no_tenant_and_no_member(installation: Installation) -> None:
+    for words in (
+        ("admin", "tenant", "create", "a\nb"),
+        ("admin", "tenant", "create", ""),
+        ("admin", "member", "set", "a\nb", "viewer", "--tenant", "team"),
+        ("admin", "token", "create", " ", "--tenant", "team"),
+    ):
+        done = run_mapi(installation.home, *words, **installation.settings)
+        assert done.returncode == 1, done.stdout
+        assert done.stderr.startswith("Error: ")
+        assert " name of a " in done.stderr

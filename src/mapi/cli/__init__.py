@@ -3,7 +3,7 @@
 One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
 are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`,
 `runs` (with `run_writing`, `run_life`, `run_comparing` and `run_files`), `experiments`, `views`, `limits`, `usage`
-and `completion` for who uses one. `settings` are the options that the first share; the others ask by
+and `completion` for who uses one. `settings` are the options that the first share, and `confirming` asks before what is for good; the others ask by
 `asking`, print by `printing`, show a `transfers` bar and complete words by `candidates`. `failure`
 makes one line of an error.
 """
@@ -100,8 +100,12 @@ def _group() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; the console script calls this."""
     with one_line_errors():
-        _group.main(
+        ended = _group.main(
             args=None if arguments is None else list(arguments),
             prog_name="mapi",
             standalone_mode=False,
         )
+        # Where it does not end the program itself, click returns the exit code that a command asked
+        # for.
+        if isinstance(ended, int) and ended != 0:
+            raise SystemExit(ended)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mapi.cli.confirming import confirmed
 from mapi.cli.printing import format_option, print_rows
 from mapi.cli.settings import home_option, settings_of
 from mapi.cli.transfers import counting
@@ -82,7 +83,7 @@ def tenant_list(home: Path | None, *, form: str) -> None:
 
 @tenant.command("delete")
 @click.argument("name")
-@click.confirmation_option(prompt="This deletes all that the tenant has, for good. Go on?")
+@confirmed("This deletes all that the tenant has, for good.")
 @click.pass_obj
 def tenant_delete(home: Path | None, name: str) -> None:
     """Delete a tenant for good: projects, runs, media, tokens."""
@@ -101,7 +102,7 @@ def project_group() -> None:
 @project_group.command("delete")
 @click.argument("name")
 @_tenant_option
-@click.confirmation_option(prompt="This deletes all runs of the project, for good. Go on?")
+@confirmed("This deletes all runs of the project, for good.")
 @click.pass_obj
 def project_delete(home: Path | None, *, name: str, tenant: str) -> None:
     """Delete a project for good, with its runs, experiments and views."""

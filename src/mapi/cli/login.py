@@ -34,6 +34,8 @@ def command(*, url: str, project: str | None, token_stdin: bool) -> None:
         raise click.UsageError(f"{url!r} is no address such as https://mapi.example.")
     if token_stdin:
         token = sys.stdin.readline().strip()
+    elif not sys.stdin.isatty():
+        raise click.UsageError("Nobody is here to type the token: pipe it in with --token-stdin.")
     else:
         token = str(click.prompt("Token", hide_input=True)).strip()
     url = url.rstrip("/")

@@ -22,11 +22,23 @@ from mapi.errors import DatabaseError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Migration", "ensure_tenant", "make_roles", "migrate", "migrations", "pending"]
+__all__ = [
+    "RESERVED_ROLES",
+    "Migration",
+    "ensure_tenant",
+    "make_roles",
+    "migrate",
+    "migrations",
+    "pending",
+    "require_migrated",
+]
 
+_CONNECT_SECONDS: Final = 10
 #: Any number will do, as long as all our replicas take the same.
 _LOCK: Final = 0x6D617069
 _OLDEST_VERSION: Final = 150000
+#: Roles of our own, which nobody logs in as.
+RESERVED_ROLES: Final = ("mapi_owner", "mapi_app")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +144,39 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
     return [one for name, one in known.items() if name not in applied]
 
 
+def require_migrated(url: str) -> None:
+    """Refuse a database that is not at this version.
+
+    Args:
+        url: connects as the role of the server.
+
+    Raises:
+        DatabaseError: it cannot be reached, or `mapi migrate` has to run first.
+    """
+    try:
+        with psycopg.connect(url, connect_timeout=_CONNECT_SECONDS) as connection:
+            left = pending(connection)
+    except psycopg.OperationalError as error:
+        # The role that does not exist yet and the wrong password are told in the same words.
+        hint = (
+            " If the database is new, run `mapi migrate` first, which makes the role."
+            if "authentication failed" in str(error) or "does not exist" in str(error)
+            else ""
+        )
+        raise DatabaseError(
+            f"The database cannot be reached ({error}). Check MAPI_DATABASE_URL, and that it "
+            f"runs.{hint}"
+        ) from error
+    except psycopg.Error as error:
+        raise DatabaseError(
+            f"The database cannot be read ({error}). Run `mapi migrate`, which lets the role of "
+            "MAPI_DATABASE_URL in."
+        ) from error
+    if left:
+        are = "1 migration is" if len(left) == 1 else f"{len(left)} migrations are"
+        raise DatabaseError(f"{are} missing, from {left[0].name} on: run `mapi migrate`.")
+
+
 def ensure_tenant(admin_url: str, name: str, limits: str = "{}") -> int:
     """Return the number of a tenant, which is made if it is missing.
 
@@ -161,8 +206,8 @@ def ensure_tenant(admin_url: str, name: str, limits: str = "{}") -> int:
 
 def _make_roles(connection: psycopg.Connection[Any], login: str, password: str | None) -> None:
     """Make owner, application role and login where they are missing; all of it can be repeated."""
-    _make_role(connection, "mapi_owner", "nologin")
-    _make_role(connection, "mapi_app", "nologin")
+    for role in RESERVED_ROLES:
+        _make_role(connection, role, "nologin")
     _make_role(connection, login, "login")
     name = sql.Identifier(login)
     if password is not None:

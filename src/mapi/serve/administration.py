@@ -71,8 +71,11 @@ class TenantDesk:
         """Make a token and return its text, the only time that it is seen.
 
         Raises:
-            InvalidError: there is no such user or project.
+            InvalidError: the name breaks its rule, or there is no such user or project.
         """
+        wrong = check_title("the name of a token", name)
+        if wrong is not None:
+            raise InvalidError(Fault("NAME", wrong))
         user_id = None
         if user is not None:
             cursor = await self.connection.execute(query("access.find_user"), {"name": user})

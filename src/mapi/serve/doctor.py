@@ -17,10 +17,10 @@ import psycopg
 
 from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries, find_identity
-from mapi.database.migrate import pending
+from mapi.database.migrate import require_migrated
 from mapi.errors import MapiError
 from mapi.objects.opening import open_store
-from mapi.serve.platform import LOGIN, database_password, embedded_server
+from mapi.serve.platform import LOGIN, database_password, embedded_server, login_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -125,19 +125,14 @@ async def _database(settings: Settings) -> Finding:
                 f"our own PostgreSQL {binaries.version} in {binaries.directory}; not running",
             )
         url = server.url(LOGIN, database_password(settings), "postgres")
+    login_of(url)
+    require_migrated(url)
     door = Database(url, connections=2, pooled=settings.is_pooled)
     await door.open()  # refuses a role with power
     await door.close()
     with psycopg.connect(url) as connection:
-        left = pending(connection)
         row = connection.execute("select extract(epoch from clock_timestamp())").fetchone()
         version = connection.info.server_version // 10_000
-    if left:
-        return Finding(
-            "database",
-            Verdict.FAILED,
-            f"{len(left)} migrations are missing, from {left[0].name} on: run `mapi migrate`.",
-        )
     assert row is not None
     apart = abs(float(row[0]) - time.time())
     if apart > _CLOCK_SECONDS_MAX:

@@ -14,7 +14,7 @@ from mapi.access.tokens import new_token
 from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.embedded.home import Home
 from mapi.database.embedded.server import EmbeddedServer
-from mapi.database.migrate import ensure_tenant, migrate
+from mapi.database.migrate import RESERVED_ROLES, ensure_tenant, migrate, require_migrated
 from mapi.errors import SettingError
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
         DatabaseError: the database cannot be started, reached or migrated.
     """
     if settings.database_url is not None:
+        login_of(settings.database_url)
+        require_migrated(settings.database_url)
         return Foundation(settings.database_url, admin_url=settings.database_admin_url)
     server = embedded_server(settings)
     if not server.attach():
@@ -176,8 +178,11 @@ def database_password(settings: Settings) -> str:
 
 def _external(settings: Settings) -> Foundation:
     assert settings.database_url is not None
+    login_of(settings.database_url)
     if settings.database_admin_url is not None:
         _migrate_external(settings)
+    else:
+        require_migrated(settings.database_url)
     return Foundation(settings.database_url, admin_url=settings.database_admin_url)
 
 
@@ -197,7 +202,7 @@ def login_of(url: str) -> str:
     """Return the role that a connection string names.
 
     Raises:
-        SettingError: it is no connection string, or names none.
+        SettingError: it is no connection string, names none, or one that is ours.
     """
     try:
         found = psycopg.conninfo.conninfo_to_dict(url).get("user")
@@ -205,6 +210,11 @@ def login_of(url: str) -> str:
         raise SettingError(f"MAPI_DATABASE_URL is no connection string: {error}") from None
     if not found:
         raise SettingError("MAPI_DATABASE_URL names no user; the server connects as one.")
+    if found in RESERVED_ROLES:
+        raise SettingError(
+            f"The role {found!r} in MAPI_DATABASE_URL is one of our own, which nobody logs in as. "
+            "Name another, such as 'mapi'; `mapi migrate` makes it."
+        )
     return str(found)
 
 

@@ -202,14 +202,44 @@ class _Lines:
         return f"{self._line}\n"
 
 
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+DELETIONS = (("tenant", "delete", "a"), ("project", "delete", "a"))
+
+
 def test_deleting_for_good_is_asked_about_and_goes_on_only_with_a_yes(
     run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    for words in (("tenant", "delete", "a"), ("project", "delete", "a")):
+    for words in DELETIONS:
+        monkeypatch.setattr("sys.stdin", _Terminal("n\n"))
         outcome = run("admin", *words)
         assert outcome.code == 130  # as if it had been interrupted
         assert "for good" in outcome.out + outcome.err
     # Nothing was started for it.
     assert not (tmp_path / "home").exists()
+
+
+def test_where_nobody_can_be_asked_it_is_said_how_to_say_yes(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
+    for words in DELETIONS:
+        monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+        outcome = run("admin", *words)
+        assert outcome.code == 2
+        assert "--yes" in outcome.err
+    outcome = run("login", "http://127.0.0.1:1")
+    assert outcome.code == 2
+    assert "--token-stdin" in outcome.err
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mapi", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("mapi, version ")
