@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _FORM: Final = re.compile(r"mapi_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-_REFUSED: Final = "The token is not known, has expired or was revoked. Make one in Settings."
+_REFUSED: Final = "The token is not known, has expired or was revoked. Make one with `mapi admin token create NAME`."
 #: A list is read by people; who has more tokens than this looks for the newest.
 _LISTED_MAX: Final = 500
 

@@ -47,8 +47,8 @@ SESSION_COOKIES: Final = ("__Host-mapi", "mapi_session")
 _FAILURES_PER_SECOND: Final = 20.0
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _ASK: Final = (
-    "This needs a token: send the header 'Authorization: Bearer mapi_...'. Make one in Settings, "
-    "or with `mapi admin token`."
+    "This needs a token: send the header 'Authorization: Bearer mapi_...'. Make one "
+    "with `mapi admin token create NAME`."
 )
 
 

@@ -4,12 +4,13 @@ One module a command, loaded when it is asked for: `mapi --help` must not pay fo
 are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`,
 `runs` (with `run_writing`, `run_life`, `run_comparing` and `run_files`), `experiments`, `views`, `limits`, `usage`
 and `completion` for who uses one. `settings` are the options that the first share, and `confirming` asks before what is for good; the others ask by
-`asking`, print by `printing`, show a `transfers` bar and complete words by `candidates`. `failure`
+`asking`, read words by `naming`, print by `printing`, show a `transfers` bar and complete words by `candidates`. `failure`
 makes one line of an error.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,7 @@ from click.shell_completion import CompletionItem
 from mapi.cli.failure import one_line_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["COMMANDS", "main", "version"]
 
@@ -51,8 +52,24 @@ def version() -> str:
         return "0"
 
 
+@contextlib.contextmanager
+def _output_may_end() -> Iterator[None]:
+    """End well when the reader of the output (`| head`) went away; click would call it a failure."""
+    try:
+        yield
+    except BrokenPipeError:
+        from expr_tracker.cli.terminal import drop_unwritten_output
+
+        drop_unwritten_output()
+        raise click.exceptions.Exit(0) from None
+
+
 class _LazyGroup(click.Group):
     """Loads a command's module when the command is used."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        with _output_may_end():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mapi.cli import candidates
-from mapi.errors import InvalidError
+from mapi.errors import InvalidError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +21,8 @@ __all__ = ["PointedError", "asks", "client", "items_option", "pairs_of", "pointi
 
 #: Somebody waits, and can say it again: after half a second it is time to tell that nobody answers.
 _TRIES: Final = 3
+#: Of a UUID; its prefix may be left out.
+_RUN_LENGTH_MIN: Final = 36
 #: Texts that are longer are shown around the place.
 _SHOWN: Final = 70
 
@@ -63,9 +65,23 @@ def asks(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def command(*args: Any, project: str | None, **kwargs: Any) -> Any:
         with client(project) as api, pointing({}):
-            return function(*args, api=api, **kwargs)
+            try:
+                return function(*args, api=api, **kwargs)
+            except NotFoundError:
+                given = kwargs.get("runs") or (kwargs.get("run") or "",)
+                for word in given:
+                    if word and not word.startswith("run_") and len(word) < _RUN_LENGTH_MIN:
+                        raise click.ClickException(_no_run(word)) from None
+                raise
 
     return command
+
+
+def _no_run(word: str) -> str:
+    return (
+        f"There is no run {word!r}: RUN is an id, run_… By its name it is found by "
+        f"`mapi runs ls --filter 'name = \"{word}\"'`."
+    )
 
 
 @contextlib.contextmanager

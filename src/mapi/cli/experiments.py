@@ -8,6 +8,7 @@ import click
 
 from mapi.cli import candidates
 from mapi.cli.asking import asks
+from mapi.cli.naming import experiment_id
 from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
 
 if TYPE_CHECKING:
@@ -54,7 +55,11 @@ def ls(
     form: str,
     output: str | None,
 ) -> None:
-    """List experiments, the newest first."""
+    """List experiments, the newest first.
+
+    \b
+    mapi experiments ls --active --format csv
+    """  # noqa: D301 - click reads the control character
     if output is not None:
         print_body(api.experiments.page(archived=archived, limit=limit, cursor=cursor))
         return
@@ -69,8 +74,12 @@ def ls(
 @body_option
 @asks
 def show(api: Client, *, experiment: str, output: str | None) -> None:
-    """Print what is known of an experiment."""
-    _say(api.experiments.get(experiment), output)
+    """Print what is known of an experiment.
+
+    \b
+    mapi experiments show "learning rates"
+    """  # noqa: D301 - click reads the control character
+    _say(api.experiments.get(experiment_id(api, experiment)), output)
 
 
 @command.command("create")
@@ -88,7 +97,11 @@ def show(api: Client, *, experiment: str, output: str | None) -> None:
 def create(
     api: Client, *, name: str, description: str, if_exists: Any, output: str | None
 ) -> None:
-    """Make an experiment, and print its id."""
+    """Make an experiment, and print its id.
+
+    \b
+    mapi experiments create "learning rates" --if-exists get
+    """  # noqa: D301 - click reads the control character
     made = api.experiments.create(name, description=description, if_exists=if_exists)
     if output is not None:
         print_body(made)
@@ -103,11 +116,15 @@ def create(
 @body_option
 @asks
 def edit(api: Client, *, experiment: str, output: str | None, **wanted: str | None) -> None:
-    """Change the name or the description; what is not named stays."""
+    """Change the name or the description; what is not named stays.
+
+    \b
+    mapi experiments edit "learning rates" --description "which one is best"
+    """  # noqa: D301 - click reads the control character
     changes: dict[str, Any] = {name: text for name, text in wanted.items() if text is not None}
     if not changes:
         raise click.UsageError("say what to change, such as --name")
-    _say(api.experiments.update(experiment, **changes), output)
+    _say(api.experiments.update(experiment_id(api, experiment), **changes), output)
 
 
 @command.command("archive")
@@ -115,8 +132,12 @@ def edit(api: Client, *, experiment: str, output: str | None, **wanted: str | No
 @body_option
 @asks
 def archive(api: Client, *, experiment: str, output: str | None) -> None:
-    """Let an experiment take no new runs; those that it has stay as they are."""
-    _say(api.experiments.archive(experiment), output)
+    """Let an experiment take no new runs; those that it has stay as they are.
+
+    \b
+    mapi experiments archive "learning rates"
+    """  # noqa: D301 - click reads the control character
+    _say(api.experiments.archive(experiment_id(api, experiment)), output)
 
 
 @command.command("unarchive")
@@ -124,16 +145,24 @@ def archive(api: Client, *, experiment: str, output: str | None) -> None:
 @body_option
 @asks
 def unarchive(api: Client, *, experiment: str, output: str | None) -> None:
-    """Let an experiment take new runs again."""
-    _say(api.experiments.unarchive(experiment), output)
+    """Let an experiment take new runs again.
+
+    \b
+    mapi experiments unarchive "learning rates"
+    """  # noqa: D301 - click reads the control character
+    _say(api.experiments.unarchive(experiment_id(api, experiment)), output)
 
 
 @command.command("rm")
 @experiment_argument
 @asks
 def remove(api: Client, *, experiment: str) -> None:
-    """Delete an experiment and its saved views; its runs stay, in no experiment."""
-    api.experiments.delete(experiment)
+    """Delete an experiment and its saved views; its runs stay, in no experiment.
+
+    \b
+    mapi experiments rm "learning rates"
+    """  # noqa: D301 - click reads the control character
+    api.experiments.delete(experiment_id(api, experiment))
     click.echo(f"{experiment} is gone")
 
 

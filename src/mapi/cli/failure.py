@@ -19,6 +19,8 @@ __all__ = ["one_line_errors"]
 
 _FAILED: Final = 1
 _MISUSED: Final = 2
+#: Lines below an error.
+_DETAILS_MAX: Final = 10
 #: What shells say of a program that SIGINT ended.
 _INTERRUPTED: Final = 130
 
@@ -48,7 +50,7 @@ def one_line_errors() -> Iterator[None]:
     except (click.Abort, KeyboardInterrupt):
         raise SystemExit(_INTERRUPTED) from None
     except (MapiError, ImportError) as error:
-        _end(_said(error), _FAILED)
+        _end(_said(error), _FAILED, below=_details(error))
     except BrokenPipeError:
         # The reader (`| head`) has seen what it wanted; what is left unwritten is not wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,7 +69,17 @@ def _said(error: Exception) -> str:
     return f"This command needs {name}: pip install 'expr-tracker[platform]'."
 
 
+def _details(error: Exception) -> list[str]:
+    """Return what is wrong with each part, where the error's own words do not say it."""
+    faults = getattr(error, "faults", ())
+    lines = [one.message for one in faults if one.message not in str(error)]
+    return [f"  {_printable(line)}" for line in lines[:_DETAILS_MAX]]
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else "?" for one in " ".join(text.split()))
+
+
 def _end(message: str, code: int, *, below: Sequence[str] = ()) -> NoReturn:
-    line = "".join(one if one.isprintable() else "?" for one in " ".join(message.split()))
-    print("\n".join([f"Error: {line}", *below]), file=sys.stderr)
+    print("\n".join([f"Error: {_printable(message)}", *below]), file=sys.stderr)
     raise SystemExit(code) from None

@@ -37,9 +37,15 @@ def compare(
     """Set 2 to 10 runs side by side: params that differ, tags, and the last value of each series.
 
     A param that a run lacks counts as different.
-    """
+
+    \b
+    mapi runs compare RUN RUN
+    mapi runs compare RUN RUN RUN --keys loss,acc --format csv
+    """  # noqa: D301 - click reads the control character
     from mapi.series.names import canonical_labels, series_text
 
+    if not 2 <= len(set(runs)) <= 10:
+        raise click.UsageError(f"name 2 to 10 different runs, not {len(set(runs))}")
     found = api.runs.compare(*runs, keys=None if keys is None else keys.split(","), buckets=1)
     if output is not None:
         print_body(found)

@@ -8,6 +8,7 @@ import click
 
 from mapi.cli import candidates
 from mapi.cli.asking import PointedError, asks, pointing
+from mapi.cli.naming import counted
 from mapi.cli.printing import body_option, print_body
 from mapi.cli.transfers import transfer
 
@@ -57,12 +58,16 @@ def export(
     mapi runs export --filter "tags.team = ads" -o ads.parquet
     """  # noqa: D301 - click reads the control character
     import sys
+    from pathlib import Path
 
     from expr_tracker.cli.terminal import say
 
     if (run is None) == (not filters):
         raise click.UsageError("name a RUN, or give a --filter")
     ending = target.rpartition(".")[2]
+    folder = Path(target).parent
+    if target != "-" and not folder.is_dir():
+        raise PointedError(f"{folder} is no folder: make it, or name another file.")
     form = form or (ending if ending in _FORMS else "jsonl")
     to: Any = sys.stdout.buffer if target == "-" else target
     if target == "-" and sys.stdout.isatty():
@@ -81,13 +86,15 @@ def export(
 
 #: What lines of a file are called.
 _KINDS: Final = {
+    "experiment": "experiments",
+    "view": "saved views",
     "points": "points",
     "param": "params",
     "tag": "tags",
     "log": "log lines",
     "span": "spans",
     "document": "documents",
-    "media": "media items, whose bytes are not in the file",
+    "media": "media items",
 }
 
 
@@ -108,8 +115,8 @@ def import_file(api: Client, *, file: str, output: str | None) -> None:
     if output is not None:
         print_body(found)
         return
-    counts = [f"{count} {_KINDS[kind]}" for kind, count in found.rows.items() if kind in _KINDS]
-    click.echo(", ".join([f"{len(found.runs)} runs", *counts]))
+    counts = [counted(count, _KINDS[kind]) for kind, count in found.rows.items() if kind in _KINDS]
+    click.echo(", ".join([counted(len(found.runs), "runs"), *counts]))
     for text in found.warnings:
         click.echo(f"warning: {text}", err=True)
 

@@ -58,7 +58,11 @@ def edit(
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.runs)
 @asks
 def cancel(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Stop runs that go on or wait; the program that logs one learns of it within 15 seconds."""
+    """Stop runs that go on or wait; the program that logs one learns of it within 15 seconds.
+
+    \b
+    mapi runs cancel RUN
+    """  # noqa: D301 - click reads the control character
     for run in runs:
         click.echo(f"{api.runs.cancel(run).id} is cancelled")
 
@@ -87,7 +91,11 @@ def retry(api: Client, *, run: str, output: str | None) -> None:
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.runs)
 @asks
 def remove(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Put runs into the trash, from where `mapi runs restore` brings them back for a while."""
+    """Put runs into the trash, from where `mapi runs restore` brings them back for a while.
+
+    \b
+    mapi runs rm RUN RUN
+    """  # noqa: D301 - click reads the control character
     for run in runs:
         api.runs.delete(run)
         click.echo(f"{run} is in the trash")
@@ -99,7 +107,11 @@ def remove(api: Client, *, runs: tuple[str, ...]) -> None:
 )
 @asks
 def restore(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Take runs out of the trash; `mapi runs ls --trashed` lists what is there."""
+    """Take runs out of the trash; `mapi runs ls --trashed` lists what is there.
+
+    \b
+    mapi runs restore RUN
+    """  # noqa: D301 - click reads the control character
     for run in runs:
         click.echo(f"{api.runs.restore(run).id} is back")
 

@@ -10,6 +10,7 @@ import click
 
 from mapi.cli import candidates
 from mapi.cli.asking import PointedError, asks, items_option, pairs_of
+from mapi.cli.naming import counted, series_of
 from mapi.cli.printing import body_option, print_body
 from mapi.cli.transfers import transfer
 
@@ -109,10 +110,32 @@ def log_metric(
 
     \b
     mapi runs log-metric RUN loss=0.5 acc=0.9 --step 10 --label split=val
+    mapi runs log-metric RUN "loss{split=val}=0.5" --step 10
     """  # noqa: D301 - click reads the control character
-    metrics = {key: _number(key, text) for key, text in pairs_of(values, what="a metric").items()}
-    said = api.runs.log_metrics(run, metrics, step=step, labels=pairs_of(labels, what="a label"))
+    from mapi.sdk.points import added_counts
+    from mapi.wire.metrics import BatchAnswer
+
+    said = BatchAnswer()
+    for own, metrics in _by_labels(values, labels):
+        said = added_counts(said, api.runs.log_metrics(run, metrics, step=step, labels=own))
     _say_counts(said, output, "points")
+
+
+def _by_labels(
+    values: tuple[str, ...], labels: tuple[str, ...]
+) -> list[tuple[dict[str, str], dict[str, float]]]:
+    """Return the values, checked, gathered by the labels of their series."""
+    found: dict[tuple[tuple[str, str], ...], dict[str, float]] = {}
+    for word in values:
+        text, sign, value = word.partition("=")
+        if "{" in text:  # the labels have signs of their own
+            inside, brace, rest = word.rpartition("}")
+            text, sign, value = inside + brace, rest[:1], rest[1:]
+        if sign != "=":
+            raise PointedError(f"{word!r}: expected a metric as KEY=VALUE.")
+        key, own = series_of(text, labels)
+        found.setdefault(tuple(sorted(own.items())), {})[key] = _number(text, value)
+    return [(dict(one), metrics) for one, metrics in found.items()]
 
 
 def _number(key: str, text: str) -> float:
@@ -126,7 +149,7 @@ def _say_counts(said: Any, output: str | None, what: str) -> None:
     if output is not None:
         print_body(said)
         return
-    parts = [f"{said.accepted} {what} kept"]
+    parts = [f"{counted(said.accepted, what)} kept"]
     parts += [
         f"{count} {words}"
         for count, words in (

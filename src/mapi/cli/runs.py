@@ -12,6 +12,7 @@ import click
 
 from mapi.cli import candidates, run_comparing, run_files, run_life, run_writing
 from mapi.cli.asking import PointedError, asks, items_option, pairs_of, pointing
+from mapi.cli.naming import series_of, view_id
 from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def ls(  # noqa: PLR0913 - its options
         "filter": list(filters) or None,
         "sort": sort,
         "columns": columns,
-        "view": view,
+        "view": None if view is None else view_id(api, view),
         "trashed": trashed,
     }
     with pointing({"filter": filters, "sort": sort, "columns": columns}):
@@ -138,7 +139,12 @@ def _row(run: FoundRun) -> list[Any]:
 @body_option
 @asks
 def show(api: Client, *, run: str, output: str | None) -> None:
-    """Print what is known of a run: its record, params, tags and series."""
+    """Print what is known of a run: its record, params, tags and series.
+
+    \b
+    mapi runs show RUN
+    mapi runs show RUN -o json
+    """  # noqa: D301 - click reads the control character
     from expr_tracker.cli.terminal import say
 
     facts = api.runs.get(run)
@@ -195,7 +201,11 @@ _SERIES: Final = (
 def metrics(
     api: Client, *, run: str, labels: tuple[str, ...], form: str, output: str | None
 ) -> None:
-    """List the series of a run with their summaries."""
+    """List the series of a run with their summaries.
+
+    \b
+    mapi runs metrics RUN --label split=val
+    """  # noqa: D301 - click reads the control character
     found = api.runs.metrics(run, labels=pairs_of(labels, what="a label"))
     if output is not None:
         print_body({"series": list(found)})
@@ -223,12 +233,14 @@ def points(
     """Print the points of one series exactly as they were logged.
 
     \b
-    mapi runs points RUN loss --label split=val --format csv
+    mapi runs points RUN "loss{split=val}" --format csv
+    mapi runs points RUN loss --label split=val
     """  # noqa: D301 - click reads the control character
     from mapi.wire.times import time_from_us
     from mapi.wire.values import value_to_wire
 
-    found = api.runs.points(run, key, labels=pairs_of(labels, what="a label"))
+    key, own = series_of(key, labels)
+    found = api.runs.points(run, key, labels=own)
     values = [value_to_wire(value) for value in found.values]
     if output is not None:
         points = [
@@ -260,7 +272,11 @@ def spans(
     form: str,
     output: str | None,
 ) -> None:
-    """List the spans of a run, by their start."""
+    """List the spans of a run, by their start.
+
+    \b
+    mapi runs spans RUN --rank 0 --format csv
+    """  # noqa: D301 - click reads the control character
     from mapi.wire.times import time_from_us
 
     found = api.runs.spans(run, stream=stream, rank=rank)
@@ -306,7 +322,11 @@ def tail(api: Client, *, run: str, level: str, count: int, no_follow: bool) -> N
     """Print the newest lines of a run's log, and what is new until the run ends.
 
     Values of metrics are printed as they change. Ctrl-C stops.
-    """
+
+    \b
+    mapi runs tail RUN
+    mapi runs tail RUN --no-follow -n 100 --level warning
+    """  # noqa: D301 - click reads the control character
     from expr_tracker.cli.terminal import say
 
     lines = api.runs.lines(run, level=level, limit=count) if count else []

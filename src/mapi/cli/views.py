@@ -8,6 +8,7 @@ import click
 
 from mapi.cli import candidates
 from mapi.cli.asking import asks, pointing
+from mapi.cli.naming import view_id
 from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def _search_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @body_option
 @asks
 def ls(api: Client, *, experiment: str | None, form: str, output: str | None) -> None:
-    """List the saved views of a project, by name."""
+    """List the saved views of a project, by name.
+
+    \b
+    mapi views ls --experiment study
+    """  # noqa: D301 - click reads the control character
     found = api.views.list(experiment=experiment)
     if output is not None:
         print_body({"views": found})
@@ -73,8 +78,12 @@ def ls(api: Client, *, experiment: str | None, form: str, output: str | None) ->
 @body_option
 @asks
 def show(api: Client, *, view: str, output: str | None) -> None:
-    """Print a saved view."""
-    _say(api.views.get(view), output)
+    """Print a saved view.
+
+    \b
+    mapi views show good
+    """  # noqa: D301 - click reads the control character
+    _say(api.views.get(view_id(api, view)), output)
 
 
 @command.command("create")
@@ -83,7 +92,11 @@ def show(api: Client, *, view: str, output: str | None) -> None:
 @body_option
 @asks
 def create(api: Client, *, name: str, output: str | None, **search: str | None) -> None:
-    """Save a search under a name, and print its id; a project has at most 200."""
+    """Save a search under a name, and print its id; a project has at most 200.
+
+    \b
+    mapi views create good --filter "metrics.loss.min < 0.3" --sort metrics.loss.min
+    """  # noqa: D301 - click reads the control character
     wanted: dict[str, Any] = {key: text for key, text in search.items() if text is not None}
     with pointing(wanted):
         made = api.views.create(name, **wanted)
@@ -100,20 +113,28 @@ def create(api: Client, *, name: str, output: str | None, **search: str | None) 
 @body_option
 @asks
 def edit(api: Client, *, view: str, output: str | None, **search: str | None) -> None:
-    """Change a saved view; what is not named stays."""
+    """Change a saved view; what is not named stays.
+
+    \b
+    mapi views edit good --columns name,params.lr
+    """  # noqa: D301 - click reads the control character
     wanted: dict[str, Any] = {key: text for key, text in search.items() if text is not None}
     if not wanted:
         raise click.UsageError("say what to change, such as --filter")
     with pointing(wanted):
-        _say(api.views.update(view, **wanted), output)
+        _say(api.views.update(view_id(api, view), **wanted), output)
 
 
 @command.command("rm")
 @view_argument
 @asks
 def remove(api: Client, *, view: str) -> None:
-    """Delete a saved view."""
-    api.views.delete(view)
+    """Delete a saved view.
+
+    \b
+    mapi views rm good
+    """  # noqa: D301 - click reads the control character
+    api.views.delete(view_id(api, view))
     click.echo(f"{view} is gone")
 
 

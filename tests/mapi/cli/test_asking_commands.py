@@ -17,59 +17,11 @@ import httpx
 import pytest
 from PIL import Image
 from tests.mapi.callers import make_token
-from tests.mapi.cli.test_cli import Outcome
-from tests.mapi.serving import serving
-
-from mapi.cli import main
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.mapi.tenants import Tenant
 
     from mapi import Client
-
-
-@pytest.fixture(scope="module")
-def url(database_url: str) -> Iterator[str]:
-    with serving(database_url) as found:
-        yield found
-
-
-@pytest.fixture
-def mapi(url: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Any:
-    """Run a command for an admin of the tenant."""
-    monkeypatch.setenv("MAPI_URL", url)
-    monkeypatch.setenv("MAPI_TOKEN", make_token(tenant))
-    monkeypatch.setenv("COLUMNS", "400")
-
-    def called(*words: str, code: int = 0) -> Outcome:
-        found = 0
-        try:
-            main(words)
-        except SystemExit as ended:
-            found = int(ended.code or 0)
-        sys.stdout.flush()
-        out, err = capfdbinary.readouterr()
-        outcome = Outcome(found, out.decode(), err.decode())
-        assert found == code, outcome.out + outcome.err
-        return outcome
-
-    return called
-
-
-@pytest.fixture
-def api(url: str, tenant: Tenant) -> Iterator[Client]:
-    from mapi import Client
-
-    with Client(url, token=make_token(tenant)) as found:
-        yield found
-
-
-@pytest.fixture
-def run(mapi: Any) -> str:
-    made: str = mapi("runs", "create", "--name", "first", "--param", "lr=0.1").out.strip()
-    return made
 
 
 def test_a_run_is_made_written_read_and_ended(mapi: Any, run: str) -> None:
@@ -272,7 +224,7 @@ def test_an_export_is_taken_back(mapi: Any, run: str, tmp_path: Path) -> None:
     target = str(tmp_path / "run.jsonl")
     mapi("runs", "export", run, "-o", target)
     said = mapi("runs", "import", target)
-    assert (said.out, said.err) == ("1 runs, 1 params, 1 tags, 2 points\n", "")
+    assert (said.out, said.err) == ("1 run, 1 param, 1 tag, 2 points\n", "")
     assert json.loads(mapi("runs", "import", target, "-o", "json").out)["runs"] == [run]
     (tmp_path / "torn.jsonl").write_bytes(Path(target).read_bytes()[:-20])
     assert "lines/6" in mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err

@@ -1,0 +1,145 @@
+"""What people write on the command line in place of an id, and what a wrong word is answered with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from tests.mapi.callers import make_token
+from tests.mapi.cli.test_cli import commands
+
+from mapi.cli import _group
+from mapi.cli.asking import PointedError
+from mapi.cli.naming import counted, series_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.mapi.tenants import Tenant
+
+
+def test_a_series_is_written_as_lists_print_it() -> None:
+    assert series_of("loss", ["split=val"]) == ("loss", {"split": "val"})
+    assert series_of("loss{split=val}", []) == ("loss", {"split": "val"})
+    assert series_of('loss{split="a b", fold=2}', []) == ("loss", {"split": "a b", "fold": "2"})
+    assert series_of("loss{}", []) == ("loss", {})
+    # The server says what is wrong with a key.
+    assert series_of("Loss", []) == ("Loss", {})
+
+
+@pytest.mark.parametrize(
+    ("word", "labels"),
+    [
+        ("loss{split}", []),
+        ("loss{split=val}", ["fold=2"]),
+        ("loss{split=val}.min", []),
+        ("loss{split=val},acc", []),
+        ("{split=val}", []),
+        ("loss", ["split"]),
+    ],
+)
+def test_what_is_no_series_is_refused(word: str, labels: list[str]) -> None:
+    with pytest.raises(PointedError):
+        series_of(word, labels)
+
+
+def test_one_is_told_from_several() -> None:
+    assert [counted(count, "points") for count in (0, 1, 2)] == ["0 points", "1 point", "2 points"]
+
+
+def test_values_of_several_series_are_logged_at_once(mapi: Any, run: str) -> None:
+    words = ["loss{split=val}=0.5", "acc{split=val}=nan", "loss=1", "loss{a=b,c=d}=-2"]
+    assert mapi("runs", "log-metric", run, *words, "--step", "3").out == "4 points kept\n"
+    (point,) = json.loads(mapi("runs", "points", run, "loss{c=d,a=b}", "-o", "json").out)["points"]
+    assert (point["step"], point["value"]) == (3, -2.0)
+    assert mapi("runs", "log-metric", run, "x=1").out == "1 point kept\n"
+    for wrong in ("loss{split=val}", "loss{split=val", "loss{split=val}0.5", "loss{split=val}=x"):
+        assert "Error: " in mapi("runs", "log-metric", run, wrong, code=2).err
+
+
+def test_experiments_and_views_are_named_by_their_names(mapi: Any, run: str) -> None:
+    made = mapi("experiments", "create", "learning rates").out.strip()
+    mapi("runs", "edit", run, "--experiment", "learning rates")
+    assert made in mapi("experiments", "show", "learning rates").out
+    mapi("experiments", "edit", "learning rates", "--description", "why")
+    mapi("experiments", "archive", "learning rates")
+    mapi("experiments", "unarchive", "learning rates")
+    said = mapi("experiments", "show", "learning rate", code=1).err
+    assert said == (
+        "Error: There is no experiment 'learning rate'; did you mean 'learning rates'?\n"
+    )
+    view = mapi("views", "create", "mine", "--filter", "params.lr < 1").out.strip()
+    assert view in mapi("views", "show", "mine").out
+    mapi("views", "edit", "mine", "--columns", "params.lr")
+    (found,) = json.loads(mapi("runs", "ls", "--view", "mine", "--format", "json").out)
+    assert (found["id"], found["params.lr"]) == (run, "0.1")
+    assert "saved view 'other'." in mapi("runs", "ls", "--view", "other", code=1).err
+    mapi("views", "rm", "mine")
+    mapi("experiments", "rm", "learning rates")
+    assert json.loads(mapi("experiments", "ls", "--format", "json").out) == []
+
+
+def test_the_name_of_a_run_is_answered_with_the_way_to_its_id(mapi: Any, run: str) -> None:
+    for words in (
+        ("show", "first"),
+        ("points", "first", "loss"),
+        ("rm", "first"),
+        ("compare", run, "first"),
+    ):
+        said = mapi("runs", *words, code=1).err
+        assert "There is no run 'first'" in said
+        assert 'name = "first"' in said
+    found = mapi("runs", "ls", "--filter", 'name = "first"', "--format", "csv").out
+    assert run in found
+    # An id of nothing is only told.
+    other = run[:-4] + "0000"
+    assert "name =" not in mapi("runs", "show", other, code=1).err
+
+
+def test_each_param_that_has_another_value_is_told(mapi: Any, run: str) -> None:
+    mapi("runs", "log-param", run, "bs=32")
+    said = mapi("runs", "log-param", run, "lr=0.2", "bs=33", "new=1", code=1).err.splitlines()
+    assert said[1:] == ["  the param lr is '0.1' already", "  the param bs is '32' already"]
+
+
+def test_an_export_into_a_folder_that_is_not_there_is_refused(
+    mapi: Any, run: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "no" / "run.csv"
+    said = mapi("runs", "export", run, "-o", str(target), code=2).err
+    assert said == f"Error: {target.parent} is no folder: make it, or name another file.\n"
+
+
+def test_a_reader_that_went_away_is_no_failure(url: str, tenant: Tenant, run: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", "from mapi.cli import main; main()", "runs", "show", run],
+            env=os.environ | {"MAPI_URL": url, "MAPI_TOKEN": make_token(tenant)},
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+ASKING = ("runs", "experiments", "views")
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in commands(_group) if path[0] in ASKING], ids=" ".join
+)
+def test_the_help_of_what_asks_a_server_has_an_example(path: tuple[str, ...]) -> None:
+    found: Any = _group
+    for name in path:
+        found = found.get_command(click.Context(found), name)
+    assert f"mapi {' '.join(path)}" in found.help
