@@ -17,7 +17,7 @@ from mapi.objects.store import ObjectStore
 from mapi.series.names import canonical_labels
 from mapi.tracking.batch import Series
 from mapi.tracking.corrections import delete_media, delete_param, delete_points
-from mapi.tracking.media import delete_object
+from mapi.tracking.letting_go import let_go
 from mapi.tracking.writing import Sender
 from mapi.wire.administration import CorrectionBody, Deleted
 from mapi.wire.decoding import BODY_BYTES_MAX, decode
@@ -66,7 +66,7 @@ async def correct(  # noqa: PLR0917 - the framework gives them by name
 
     rows, object_key, size_bytes = await database.run(request.user.reach, work)
     if object_key is not None:
-        await delete_object(objects, object_key)
+        await let_go(database, objects, [object_key])
     return Deleted(rows=rows, freed_bytes=size_bytes)
 
 

@@ -28,7 +28,7 @@ from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.api.senders import sender_at
 from mapi.database.door import Connection, Database
-from mapi.errors import Fault, InvalidError, MapiError, NotFoundError
+from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, UnavailableError
 from mapi.objects.permits import UploadPermits
 from mapi.objects.store import Expectation, ObjectStore, UploadTerms, check_expected
 from mapi.series.name_map import with_writer
@@ -185,12 +185,21 @@ async def _record_upload(
     try:
         keeping = _Keeping(database, objects, run_id, sender, place)
         said = _announced_format(sent.upload_key)
-        return await keeping.keep(body, said=said, sha256=sent.sha256)
-    finally:
-        # Recorded or rejected: in neither case are its bytes needed any more, but with a free key
-        # the permit would be good again.
-        with contextlib.suppress(MapiError):
-            await objects.retire(sent.upload_key)
+        answer = await keeping.keep(body, said=said, sha256=sent.sha256)
+    except UnavailableError:
+        # Nobody knows whether it was recorded: the same request asks again, and needs the bytes.
+        raise
+    except MapiError:
+        await _retire(objects, sent.upload_key)
+        raise
+    await _retire(objects, sent.upload_key)
+    return answer
+
+
+async def _retire(objects: ObjectStore, upload_key: str) -> None:
+    """Take away the bytes of an upload, recorded or rejected; with a free key its permit would be good again."""
+    with contextlib.suppress(MapiError):
+        await objects.retire(upload_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,4 +20,10 @@ def command(*, file: Path, home: Path | None) -> None:
     from mapi.serve.backup import write_backup
 
     manifest = write_backup(settings_of(home), file.absolute(), version=version())
+    if manifest.missing_objects:
+        click.echo(
+            f"Warning: the store has lost {manifest.missing_objects} objects that rows name; the "
+            "backup holds all else.",
+            err=True,
+        )
     click.echo(f"{file}: {len(manifest.migrations)} migrations, {file.stat().st_size} bytes")

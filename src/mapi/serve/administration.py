@@ -26,6 +26,7 @@ from mapi.objects.opening import open_store
 from mapi.series.names import check_title
 from mapi.serve.housekeeping import compact_all, tidy
 from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
+from mapi.tracking.letting_go import let_go
 from mapi.tracking.retention import Freed, delete_project, foresee
 from mapi.wire.enums import Scope
 
@@ -188,8 +189,8 @@ class Administration:
             connection.execute("select set_config('mapi.tenant', %s, true)", [str(tenant_id)])
             connection.execute("delete from mapi.tenants where id = %s", [tenant_id])
         for folder in (f"media/{tenant_id}", f"uploads/{tenant_id}"):
-            async for head in self.objects.heads(folder):
-                await self.objects.delete(head.key)
+            keys = [head.key async for head in self.objects.heads(folder)]
+            await let_go(self.database, self.objects, keys)
         return total
 
     async def delete_project(self, tenant: str, project: str) -> Freed:

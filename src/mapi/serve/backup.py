@@ -1,12 +1,14 @@
 """Backup and restore: one file with the database and the objects, for either kind of both.
 
-A tar file, in this order: ``manifest.json`` (what made it), ``database.dump`` (pg_dump's own
-format), ``objects/<key>``, and ``checksums.json`` with the SHA-256 of each, which only a whole
+A tar file, in this order: ``database.dump`` (pg_dump's own format), ``objects/<key>``,
+``manifest.json`` (what made it), and ``checksums.json`` with the SHA-256 of each, which only a whole
 backup has. A backup is read to its end before anything of it is restored, and is restored into
 nothing else than an empty place.
 
-The database is dumped first, in one snapshot: an object that a row of it names was there before the
-row, so it is in the backup too. Objects that came later are harmless.
+The database is dumped in one snapshot, then the objects are copied that its rows name. A turn is held
+meanwhile, under which the server deletes no object (`mapi.tracking.letting_go`): what is replaced or
+deleted while the backup is written is in it as it was. What only passes through the store, uploads
+and the like, is left out.
 """
 
 from __future__ import annotations
@@ -20,16 +22,18 @@ import subprocess
 import tarfile
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 
+from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries
 from mapi.database.migrate import make_roles, migrate, migrations
-from mapi.errors import DatabaseError, SettingError
+from mapi.database.turns import in_turn
+from mapi.errors import DatabaseError, NotFoundError, SettingError
 from mapi.objects.opening import open_store
 from mapi.serve.platform import (
     LOGIN,
@@ -38,6 +42,7 @@ from mapi.serve.platform import (
     reach_foundation,
     start_embedded,
 )
+from mapi.tracking.letting_go import BACKUP_TURN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -50,6 +55,10 @@ __all__ = ["Manifest", "restore_backup", "write_backup"]
 _FORMAT: Final = 1
 _MANIFEST, _DUMP, _CHECKSUMS = "manifest.json", "database.dump", "checksums.json"
 _OBJECTS: Final = "objects/"
+#: What is written under another name until it is whole.
+_BACKUP: Final = "backup"
+#: Folders of the store whose objects no row has: uploads on their way, and what `mapi doctor` tries.
+_PASSING: Final = frozenset({"uploads", "doctor"})
 _CHUNK_BYTES: Final = 1 << 20
 #: The lists in a backup are ours; a longer one is no backup of ours.
 _LIST_BYTES_MAX: Final = 1 << 30
@@ -67,6 +76,8 @@ class Manifest:
     """Of PostgreSQL, as it counts."""
     migrations: dict[str, str]
     """Checksums by name."""
+    missing_objects: int = 0
+    """Objects that rows name and the store has lost."""
 
 
 def write_backup(settings: Settings, path: Path, *, version: str) -> Manifest:
@@ -88,23 +99,68 @@ def write_backup(settings: Settings, path: Path, *, version: str) -> Manifest:
         admin_url = _admin_url(foundation.admin_url)
         # In the same folder, so that the rename at the end is one step.
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(dir=path.parent)))
-        manifest = _manifest(admin_url, version)
-        dump = folder / _DUMP
-        _run_client(
-            settings,
-            "pg_dump",
-            url=admin_url,
-            words=["--format=custom", "--schema=mapi", f"--file={dump}"],
-        )
-        partial = folder / "backup"
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w|") as tar:
-            asyncio.run(_fill(tar, manifest, dump=dump, store=_store(settings)))
-            tar.close()
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(path)
+        source = _Source(settings, foundation.database_url, admin_url, version)
+        manifest = asyncio.run(_write(source, folder))
+        (folder / _BACKUP).rename(path)
     return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is backed up."""
+
+    settings: Settings
+    database_url: str
+    admin_url: str
+    version: str
+
+
+async def _write(source: _Source, folder: Path) -> Manifest:
+    """Write the backup into a folder, in the turn under which no object is deleted."""
+    database = Database(source.database_url, connections=2, pooled=source.settings.is_pooled)
+    await database.open()
+    try:
+
+        async def work() -> Manifest:
+            # In a thread: the turn has to be kept meanwhile.
+            manifest, keys = await asyncio.to_thread(_dump, source, folder / _DUMP)
+            return await _fill(folder, manifest, keys=keys, store=_store(source.settings))
+
+        manifest = await in_turn(database, BACKUP_TURN, work)
+    finally:
+        await database.close()
+    if manifest is None:
+        raise DatabaseError(
+            "Another backup is being written, or the database was away for too long under this "
+            "one. One that was killed is waited for half a minute: try again then."
+        )
+    return manifest
+
+
+def _dump(source: _Source, path: Path) -> tuple[Manifest, set[str]]:
+    """Dump the database; return what made the dump, and the objects that its rows name."""
+    try:
+        with psycopg.connect(source.admin_url) as connection:
+            connection.execute("set transaction isolation level repeatable read")
+            snapshot = connection.execute("select pg_export_snapshot()").fetchone()
+            assert snapshot is not None
+            manifest = _manifest(connection, source.version)
+            rows = connection.execute("select object_key from mapi.run_media").fetchall()
+            # The snapshot lasts as long as its transaction.
+            _run_client(
+                source.settings,
+                "pg_dump",
+                url=source.admin_url,
+                words=[
+                    "--format=custom",
+                    "--schema=mapi",
+                    f"--snapshot={snapshot[0]}",
+                    f"--file={path}",
+                ],
+            )
+    except psycopg.Error as error:
+        raise DatabaseError(f"The database cannot be read: {error}") from error
+    return manifest, {key for (key,) in rows}
 
 
 def restore_backup(settings: Settings, path: Path) -> Manifest:
@@ -163,33 +219,51 @@ def _store(settings: Settings) -> ObjectStore:
     return store
 
 
-def _manifest(admin_url: str, version: str) -> Manifest:
-    try:
-        with psycopg.connect(admin_url) as connection:
-            applied: dict[str, str] = dict(
-                connection.execute("select name, checksum from mapi.migrations").fetchall()
-            )
-            server_version = connection.info.server_version
-    except psycopg.Error as error:
-        raise DatabaseError(f"The database cannot be read: {error}") from error
-    return Manifest(_FORMAT, version, datetime.now(UTC).isoformat(), server_version, dict(applied))
+def _manifest(connection: psycopg.Connection[Any], version: str) -> Manifest:
+    applied: dict[str, str] = dict(
+        connection.execute("select name, checksum from mapi.migrations").fetchall()
+    )
+    server_version = connection.info.server_version
+    return Manifest(_FORMAT, version, datetime.now(UTC).isoformat(), server_version, applied)
 
 
 async def _fill(
-    tar: tarfile.TarFile, manifest: Manifest, *, dump: Path, store: ObjectStore
-) -> None:
+    folder: Path, manifest: Manifest, *, keys: set[str], store: ObjectStore
+) -> Manifest:
+    """Write the file; return its manifest, with how many objects the store has lost."""
     checksums = {}
-    _add(tar, _MANIFEST, json.dumps(asdict(manifest)).encode())
-    checksums[_DUMP] = _add_file(tar, _DUMP, dump)
-    with tempfile.TemporaryDirectory(dir=dump.parent) as folder:
+    missing = set(keys)
+    descriptor = os.open(folder / _BACKUP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w|") as tar:
+        checksums[_DUMP] = await asyncio.to_thread(_add_file, tar, _DUMP, folder / _DUMP)
+        content = folder / "object"
         async for head in store.heads():
-            content = Path(folder) / "object"
-            with content.open("wb") as file:
-                async for chunk in await store.get(head.key):
-                    file.write(chunk)
+            if not _is_kept(head.key, keys):
+                continue
+            try:
+                with content.open("wb") as part:
+                    async for chunk in await store.get(head.key):
+                        part.write(chunk)
+            except NotFoundError:
+                continue  # of no row: the others stay
             name = _OBJECTS + head.key
-            checksums[name] = _add_file(tar, name, content)
-    _add(tar, _CHECKSUMS, json.dumps(checksums).encode())
+            checksums[name] = await asyncio.to_thread(_add_file, tar, name, content)
+            missing.discard(head.key)
+        manifest = replace(manifest, missing_objects=len(missing))
+        _add(tar, _MANIFEST, json.dumps(asdict(manifest)).encode())
+        _add(tar, _CHECKSUMS, json.dumps(checksums).encode())
+        tar.close()
+        file.flush()
+        os.fsync(file.fileno())
+    return manifest
+
+
+def _is_kept(key: str, keys: set[str]) -> bool:
+    """Say whether an object is of the snapshot; what no row of it has came later, or passes by."""
+    folder = key.partition("/")[0]
+    if folder == "media":
+        return key in keys
+    return folder not in _PASSING
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -1,10 +1,10 @@
 """Media items: images and small tables, checked, kept in the object store, listed in the database.
 
 The order keeps both honest. Bytes are written first, under a key that nobody has yet; then one
-transaction, which locks the run, makes the row. Where that fails, or finds the same bytes at the
-same place, the object goes again. What a row let go of is deleted behind its transaction. A process
-that is killed in between leaves an object without a row, which is collected later; it never leaves
-a row without its object.
+transaction, which locks the run, makes the row. Where that is refused, or finds the same bytes at
+the same place, the object goes again. What a row let go of is deleted behind its transaction. A
+process that is killed in between leaves an object without a row, which is collected later; it never
+leaves a row without its object.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from psycopg.rows import dict_row
 
 from mapi.access.identifiers import new_uuid
 from mapi.database.queries import query
-from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, QuotaError
+from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, QuotaError, UnavailableError
 from mapi.series.budgets import Drops, fit_sizes
 from mapi.series.media_headers import media_header
 from mapi.series.names import labels_hash
 from mapi.tracking.batch import SCALAR_STEP
+from mapi.tracking.letting_go import let_go
 from mapi.tracking.live import media_from_row
 from mapi.tracking.writing import Added, close_writing, open_writing
 from mapi.wire.enums import Budget, MediaFormat, WarningCode
@@ -102,8 +103,8 @@ class _Written:
     """An item that was just made."""
 
     facts: MediaFacts
-    let_go: str | None
-    """The object of the item that it replaced."""
+    let_go: tuple[str, ...]
+    """The object of the item that it replaced, if it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,17 +216,20 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
         )
         await close_writing(writing, added)
         made = await get_media(connection, run_id, media_id)
-        return _Written(made.facts, None if replaced is None else replaced.object_key)
+        return _Written(made.facts, () if replaced is None else (replaced.object_key,))
 
     await store.put(object_key, content)
     try:
         written = await database.run(reach, write)
-    except BaseException:
+    except UnavailableError:
+        # The answer to a commit was not heard, so there may be a row, and the object stays, as it
+        # does where this is stopped in its midst; without a row it is collected later.
+        raise
+    except MapiError:
         await delete_object(store, object_key)
         raise
     if isinstance(written, _Written):
-        if written.let_go is not None:
-            await delete_object(store, written.let_go)
+        await let_go(database, store, written.let_go)
         return written.facts, True
     # Somebody was faster, or spent the budget.
     await delete_object(store, object_key)
@@ -367,6 +371,6 @@ async def warn_of_rejected(
 
 
 async def delete_object(store: ObjectStore, key: str) -> None:
-    """Delete an object that nothing has any more; one that stays is collected later."""
+    """Delete an object that no row ever had; one that stays is collected later."""
     with contextlib.suppress(MapiError):
         await store.delete(key)

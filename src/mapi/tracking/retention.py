@@ -18,7 +18,7 @@ from mapi.database.queries import query
 from mapi.errors import NotFoundError, StateError
 from mapi.series.budgets import point_bytes
 from mapi.tracking.batch import SCALAR_STEP
-from mapi.tracking.media import delete_object
+from mapi.tracking.letting_go import let_go
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -145,8 +145,7 @@ async def purge_run(
         return freed, objects
 
     freed, objects = await database.run(reach, work)
-    for key in objects:
-        await delete_object(store, key)
+    await let_go(database, store, objects)
     return freed
 
 
@@ -317,8 +316,7 @@ async def _delete_old_media(
             return [(row[0], row[1]) for row in await cursor.fetchall()]
 
         gone = await database.run(reach, work)
-        for key, _ in gone:
-            await delete_object(store, key)
+        await let_go(database, store, [key for key, _ in gone])
         total += Freed(media_items=len(gone), media_bytes=sum(size for _, size in gone))
         if len(gone) < _LOOK_MAX:
             break

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KEY = "media/1/object"
+#: The store has lost it.
+_LOST_KEY = "media/1/lost"
+#: No row names these.
+_OTHER_KEYS = ["media/1/later", "uploads/1/a", "doctor/b"]
 
 
 def settings_in(home: Path) -> Settings:
@@ -48,13 +52,22 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "insert into mapi.run_metric_points"
                 " select tenant_id, id, 0, now(), 'NaN' from mapi.run_series"
             )
+            for key in (_KEY, _LOST_KEY):
+                connection.execute(
+                    "insert into mapi.run_media (tenant_id, id, run_id, key, labels, labels_hash,"
+                    " step, format, size_bytes, sha256, object_key, source)"
+                    " select tenant_id, gen_random_uuid(), id, %s, '{}', 0, 0, 'png', 7, '', %s,"
+                    " 'api' from mapi.runs",
+                    [key, key],
+                )
     asyncio.run(_put(settings))
     return found
 
 
 async def _put(settings: Settings) -> None:
     store, _ = open_store(None, home=settings.home, upload_url="", secret=b"s" * 32)
-    await store.put(_KEY, b"picture")
+    for key in (_KEY, *_OTHER_KEYS):
+        await store.put(key, b"picture")
 
 
 async def _read(settings: Settings) -> bytes:
@@ -72,7 +85,8 @@ def backup(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_restored_serves_as_before(backup: Path, tmp_path: Path) -> None:
     assert backup.stat().st_mode & 0o777 == 0o600
     settings = settings_in(tmp_path / "new")
-    assert restore_backup(settings, backup).version == "1.2.3"
+    manifest = restore_backup(settings, backup)
+    assert (manifest.version, manifest.missing_objects) == ("1.2.3", 1)
     assert asyncio.run(_read(settings)) == b"picture"
     with ExitStack() as undo:
         foundation = lay_foundation(settings, undo)
@@ -95,6 +109,27 @@ def test_what_is_restored_serves_as_before(backup: Path, tmp_path: Path) -> None
             return await office.tenants()
 
     assert [name for _, name in asyncio.run(tenants())] == ["local"]
+
+
+def test_a_backup_has_the_objects_that_its_rows_name_and_no_others(backup: Path) -> None:
+    with tarfile.open(backup) as tar:
+        names = [name for name in tar.getnames() if name.startswith("objects/")]
+    assert names == [f"objects/{_KEY}"]
+
+
+def test_of_two_backups_at_once_the_second_is_told(home: Path, tmp_path: Path) -> None:
+    settings = settings_in(home)
+    with ExitStack() as undo:
+        foundation = lay_foundation(settings, undo)
+        assert foundation.admin_url is not None
+        with psycopg.connect(foundation.admin_url, autocommit=True) as connection:
+            connection.execute(
+                "insert into mapi.turns values ('backup', gen_random_uuid(), now() + '1 h')"
+            )
+            with pytest.raises(DatabaseError, match="Another backup"):
+                write_backup(settings, tmp_path / "second.tar", version="1")
+            connection.execute("delete from mapi.turns")
+    assert not list(tmp_path.glob("*.tar"))
 
 
 def test_a_place_with_a_database_or_a_file_is_not_written_over(home: Path, backup: Path) -> None:
