@@ -60,10 +60,10 @@ class Principal:
     def reach(self) -> Reach:
         """What the principal's transactions may see."""
         if self.project_id is not None:
-            return Reach(self.tenant_id, (self.project_id,))
+            return Reach(self.tenant_id, (self.project_id,), user=self.name)
         if self.user_id is None or ALL_PROJECTS in self.roles:
-            return Reach(self.tenant_id)
-        return Reach(self.tenant_id, tuple(sorted(self.roles)))
+            return Reach(self.tenant_id, user=self.name)
+        return Reach(self.tenant_id, tuple(sorted(self.roles)), user=self.name)
 
     @property
     def is_tenant_admin(self) -> bool:

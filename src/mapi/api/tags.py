@@ -71,7 +71,7 @@ async def read(
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
         request.user.require(Scope.READ, await project_of(connection, run_id))
-        return Tags(tags=await list_tags(connection, run_id))
+        return await list_tags(connection, run_id)
 
 
 def key_from_path(raw_path: bytes) -> str:

@@ -39,7 +39,9 @@ _POOL_SECONDS: Final = 10.0
 #: How many beginnings of a transaction are kept: each is put together once for whom it is for.
 _REACHES: Final = 1024
 #: One message: each more is a way there and back.
-_BEGIN: Final = sql.SQL("begin; set local mapi.tenant = {}; set local mapi.projects = {}")
+_BEGIN: Final = sql.SQL(
+    "begin; set local mapi.tenant = {}; set local mapi.projects = {}; set local mapi.user_name = {}"
+)
 
 
 class PooledConnection(psycopg.AsyncConnection[TupleRow]):
@@ -48,11 +50,13 @@ class PooledConnection(psycopg.AsyncConnection[TupleRow]):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a transaction may see: one tenant, and all or some of its projects."""
+    """What a transaction may see: one tenant, and all or some of its projects; and for whom it is."""
 
     tenant_id: int
     project_ids: tuple[int, ...] | None = None
     """``None`` is every project of the tenant."""
+    user: str = ""
+    """What the log says who wrote; empty is the platform itself."""
 
     @property
     def projects(self) -> str:
@@ -63,7 +67,7 @@ class Reach:
 
     def for_call(self) -> dict[str, str]:
         """Return whom a function acts for that is called by `Database.call`."""
-        return {"tenant": str(self.tenant_id), "projects": self.projects}
+        return {"tenant": str(self.tenant_id), "projects": self.projects, "user": self.user}
 
 
 class Database:
@@ -237,7 +241,7 @@ def _options(*, pooled: bool) -> dict[str, Any]:
 
 @lru_cache(maxsize=_REACHES)
 def _beginning(reach: Reach) -> bytes:
-    return _BEGIN.format(str(reach.tenant_id), reach.projects).as_bytes()
+    return _BEGIN.format(str(reach.tenant_id), reach.projects, reach.user).as_bytes()
 
 
 async def _refuse_unfit(connection: Connection) -> None:

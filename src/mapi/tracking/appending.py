@@ -67,6 +67,7 @@ class Append:
         return {
             "tenant": None,
             "projects": None,
+            "user": None,
             "writable": None if principal is None else principal.projects_with(sender.scope),
             "run": self.run_id,
             "source": sender.source.value,

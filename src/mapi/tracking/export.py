@@ -56,6 +56,7 @@ class SeriesSlice(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     attempt: int
     source: str
+    user: str
     points: list[Stored]
 
 
@@ -167,6 +168,7 @@ async def _series_slices(reader: SliceReader) -> AsyncIterator[SeriesSlice]:
                     labels=row["labels"],
                     attempt=row["attempt"],
                     source=row["source"],
+                    user=row["user"],
                     points=points,
                 )
 
@@ -266,6 +268,7 @@ def _points_line(one: SeriesSlice) -> PointsLine:
         labels=one.labels,
         attempt=one.attempt,
         source=Source(one.source),
+        user=one.user,
         steps=[None if point.step == SCALAR_STEP else point.step for point in one.points],
         times=[point.time_us for point in one.points],
         values=values_to_wire([point.value for point in one.points]),

@@ -11,9 +11,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from mapi.access.audit import record
 from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
+from mapi.access.projects import project_names
 from mapi.database.queries import query
 from mapi.errors import ForbiddenError, StateError
 from mapi.tracking.import_conflicts import refuse_conflicts
@@ -112,7 +115,7 @@ def _count(lines: Sequence[Any]) -> int:
 def _writer_of(line: Any) -> tuple[Any, ...]:
     if isinstance(line, _ALONE):
         return (id(line),)  # each by itself
-    return tuple(getattr(line, name, None) for name in ("source", "stream", "rank"))
+    return tuple(getattr(line, name, None) for name in ("source", "user", "stream", "rank"))
 
 
 class _Import:
@@ -148,6 +151,10 @@ class _Import:
             return
         run_id = uuid_from_text(RUN, first.run)
 
+        # Who may not administrate cannot speak for others.
+        is_admin = self._principal.may(Scope.ADMIN, self._project_id)
+        user = (getattr(first, "user", "") if is_admin else "") or self._principal.name
+
         async def work(connection: Connection) -> None:
             writer = LineWriter(
                 connection,
@@ -160,18 +167,26 @@ class _Import:
             )
             await writer.write(lines)
 
-        await self._database.run(self._principal.reach, work)
+        await self._database.run(replace(self._principal.reach, user=user), work)
         self.rows[str(first.__struct_config__.tag)] += _count(lines)
         self._places[type(first)] += len(lines)
 
     async def finish(self) -> None:
-        """End the last run, and link runs to their parents and to what they try again."""
+        """End the last run, link runs to others of them, and write down who has imported."""
         await self._end_run()
 
         async def work(connection: Connection) -> None:
             for run_id, name, other in self._links:
                 about = {"id": run_id, "other": other}
                 await connection.execute(query(f"importing.set_{name}"), about)
+            names = await project_names(connection)
+            await record(
+                connection,
+                self._principal.name,
+                "runs.import",
+                names[self._project_id],
+                rows=dict(self.rows),
+            )
 
         await self._database.run(self._principal.reach, work)
 

@@ -226,7 +226,11 @@ async def _tracking(
     frame.series = [summary_from_row(row) for row in found["series"]]
     frame.params = {
         row["key"]: ParamFacts(
-            text=row["text"], number=row["number"], source=Source(row["source"]), time=row["time"]
+            text=row["text"],
+            number=row["number"],
+            source=Source(row["source"]),
+            user=row["user"],
+            time=row["time"],
         )
         for row in found["params"]
     }
@@ -285,4 +289,5 @@ def media_from_row(row: Mapping[str, Any]) -> MediaFacts:
         caption=row["caption"],
         time=row["time"],
         source=Source(row["source"]),
+        user=row["user"],
     )

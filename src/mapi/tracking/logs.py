@@ -217,6 +217,7 @@ async def read_lines(connection: Connection, run_id: UUID, wanted: LogQuery) -> 
             source=Source(row[5]),
             stream=row[6],
             rank=row[7],
+            user=row[8],
         )
         for row in rows
     ]

@@ -22,7 +22,7 @@ from mapi.tracking.writing import (
 )
 from mapi.wire.decoding import pointer
 from mapi.wire.enums import Budget, Source
-from mapi.wire.notes import ParamFacts
+from mapi.wire.notes import ParamFacts, TagFacts, Tags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,8 +107,8 @@ async def list_params(
         {"run": run_id, "after": after, "bytes_max": _PAGE_BYTES_MAX},
     )
     found = {
-        key: ParamFacts(text=text, number=number, source=Source(source), time=time)
-        for key, text, number, source, time in await cursor.fetchall()
+        key: ParamFacts(text=text, number=number, source=Source(source), user=user, time=time)
+        for key, text, number, source, user, time in await cursor.fetchall()
     }
     # A page that was cut short is nearly full, or its last param alone is large.
     is_full = sum(len(one.text.encode()) for one in found.values()) >= _PAGE_BYTES_MAX
@@ -165,10 +165,14 @@ async def delete_tag(
     await close_writing(writing, Added(), is_removal=True)
 
 
-async def list_tags(connection: Connection, run_id: UUID) -> dict[str, str]:
+async def list_tags(connection: Connection, run_id: UUID) -> Tags:
     """Return the tags of a run by key."""
     cursor = await connection.execute(query("notes.list_tags"), {"run": run_id})
-    return dict(await cursor.fetchall())
+    found = Tags(tags={})
+    for key, text, source, user, time in await cursor.fetchall():
+        found.tags[key] = text
+        found.written[key] = TagFacts(source=Source(source), user=user, time=time)
+    return found
 
 
 async def _open(

@@ -99,6 +99,7 @@ def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
         max_step=_step(row["max_step"]),
         mean=row["finite_sum"] / finite_count if finite_count else None,
         source=Source(row["source"]),
+        user=row["user"],
     )
 
 

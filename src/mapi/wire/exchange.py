@@ -140,6 +140,7 @@ class ParamLine(Request, kw_only=True, tag="param", tag_field="type"):
     key: Annotated[str, Meta(max_length=250, description="Its key.")]
     text: Annotated[str, Meta(max_length=65_536, description="As it was logged.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
+    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
     time: Annotated[_Time, Meta(description="When it was written.")]
 
 
@@ -150,6 +151,7 @@ class TagLine(Request, kw_only=True, tag="tag", tag_field="type"):
     key: Annotated[str, Meta(max_length=250, description="Its key.")]
     text: Annotated[str, Meta(max_length=5_000, description="Its value.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
+    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
     time: Annotated[_Time, Meta(description="When it was written.")]
 
 
@@ -171,6 +173,7 @@ class PointsLine(Request, kw_only=True, tag="points", tag_field="type"):
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
     attempt: Annotated[_Number, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
+    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
     steps: Annotated[list[Step | None], Meta(max_length=50_000, description="Null is the scalar.")]
     times: Annotated[
         list[int], Meta(max_length=50_000, description="Whole microseconds since 1970 UTC.")
@@ -190,6 +193,7 @@ class LogRecord(Request, kw_only=True, tag="log", tag_field="type"):
     message: Annotated[str, Meta(max_length=16_384, description="Plain text.")]
     fields: Annotated[dict[str, Any] | None, Meta(description="What goes with it.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
+    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
     rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
 

@@ -83,6 +83,7 @@ class MediaFacts(Answer, kw_only=True):
     caption: Annotated[str, Meta(description="Plain text.")]
     time: Annotated[datetime, Meta(description="When it was logged.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
+    user: Annotated[str, Meta(description="Who wrote it.")] = ""
 
 
 class MediaPage(Answer, kw_only=True):

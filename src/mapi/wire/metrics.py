@@ -177,6 +177,7 @@ class SeriesSummary(Answer, kw_only=True):
     max_step: Annotated[int | None, Meta(description="The lowest step that has it.")]
     mean: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
+    user: Annotated[str, Meta(description="Who began it.")] = ""
 
 
 class SeriesPage(Answer, kw_only=True):

@@ -26,6 +26,7 @@ __all__ = [
     "SpanFacts",
     "SpanPage",
     "SpanRow",
+    "TagFacts",
     "Tags",
     "TagsBody",
 ]
@@ -56,6 +57,7 @@ class ParamFacts(Answer, kw_only=True):
     text: Annotated[str, Meta(description="As it was logged.")]
     number: Annotated[float | None, Meta(description="The text as a number, where it is one.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
+    user: Annotated[str, Meta(description="Who wrote it.")] = ""
     time: Annotated[datetime, Meta(description="When it was written.")]
 
 
@@ -72,10 +74,21 @@ class TagsBody(Request, kw_only=True):
     tags: Annotated[dict[str, str], Meta(description="By key; others stay as they are.")]
 
 
+class TagFacts(Answer, kw_only=True):
+    """How a tag came to be what it is."""
+
+    source: Annotated[Source, Meta(description="Which way it came.")]
+    user: Annotated[str, Meta(description="Who wrote it.")] = ""
+    time: Annotated[datetime, Meta(description="When it was written.")]
+
+
 class Tags(Answer, kw_only=True):
     """`GET /v1/runs/{id}/tags`."""
 
     tags: Annotated[dict[str, str], Meta(description="By key.")]
+    written: Annotated[dict[str, TagFacts], Meta(description="Who wrote each, by key.")] = field(
+        default_factory=dict
+    )
 
 
 class LogLine(Request, kw_only=True):
@@ -116,6 +129,7 @@ class LogLineFacts(Answer, kw_only=True):
     source: Annotated[Source, Meta(description="Which way it came.")]
     stream: Annotated[str, Meta(description="The stream that wrote.")]
     rank: Annotated[int, Meta(description="The rank that wrote.")] = 0
+    user: Annotated[str, Meta(description="Who wrote it.")] = ""
 
 
 class LogPage(Answer, kw_only=True):

@@ -34,14 +34,19 @@ alter table mapi.runs add foreign key (tenant_id, retry_of_id) references mapi.r
     on delete set null (retry_of_id);
 create index runs_retry_of on mapi.runs (tenant_id, retry_of_id) where retry_of_id is not null;
 
--- Who wrote a value. Of points, whoever began their series: a column on each point would cost more
--- than it tells.
-alter table mapi.run_series add column user_name text not null default '';
-alter table mapi.run_metric_summary add column user_name text not null default '';
-alter table mapi.run_params add column user_name text not null default '';
-alter table mapi.run_tags add column user_name text not null default '';
-alter table mapi.run_logs add column user_name text not null default '';
-alter table mapi.run_media add column user_name text not null default '';
+-- Who wrote a value: whom the transaction acts for, so no statement has to say so. Of points, whoever
+-- began their series: a column on each point would cost more than it tells.
+create function mapi.current_user_name() returns text
+language sql stable parallel safe
+return coalesce(current_setting('mapi.user_name', true), '');
+
+alter table mapi.run_series add column user_name text not null default mapi.current_user_name();
+alter table mapi.run_metric_summary
+    add column user_name text not null default mapi.current_user_name();
+alter table mapi.run_params add column user_name text not null default mapi.current_user_name();
+alter table mapi.run_tags add column user_name text not null default mapi.current_user_name();
+alter table mapi.run_logs add column user_name text not null default mapi.current_user_name();
+alter table mapi.run_media add column user_name text not null default mapi.current_user_name();
 
 -- A role holds in one project or, where that is null, in all: no primary key by itself.
 alter table mapi.members add column id bigint generated always as identity;
@@ -83,5 +88,9 @@ begin atomic
         and token.kind = 'session'
     where token.id = token_id and token.secret_hash = token_hash;
 end;
-revoke execute on function mapi.find_token_v2(text, bytea) from public;
-grant execute on function mapi.find_token_v2(text, bytea) to mapi_app;
+revoke execute on function
+    mapi.find_token_v2(text, bytea), mapi.current_user_name()
+    from public;
+grant execute on function
+    mapi.find_token_v2(text, bytea), mapi.current_user_name()
+    to mapi_app;

@@ -16,13 +16,13 @@ where tenant_id = mapi.current_tenant() and run_id = %(run)s
 order by stream, rank, attempt
 
 -- name: params
-select key, text, source, time from run_params
+select key, text, source, user_name as "user", time from run_params
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and key > %(after)s
 order by key
 limit %(limit)s
 
 -- name: tags
-select key, text, source, time from run_tags
+select key, text, source, user_name as "user", time from run_tags
 where tenant_id = mapi.current_tenant() and run_id = %(run)s
 order by key
 
@@ -36,14 +36,14 @@ order by name, stream, rank
 limit 1
 
 -- name: series
-select id, attempt, key, labels, source, tenant_id
+select id, attempt, key, labels, source, user_name as "user", tenant_id
 from run_series
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
 order by id
 limit %(limit)s
 
 -- name: logs
-select id, time, level, message, fields, source, stream, rank
+select id, time, level, message, fields, source, user_name as "user", stream, rank
 from run_logs
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
 order by id

@@ -26,7 +26,8 @@ limit %(limit)s
 -- name: series
 select
     key, labels, attempt, is_scalar, count, nonfinite_count, first_time, last_time, last_step,
-    last_value, min_value, min_step, max_value, max_step, finite_sum, source
+    last_value, min_value, min_step, max_value, max_step, finite_sum, source,
+    user_name as "user"
 from run_metric_summary
 where
     tenant_id = mapi.current_tenant() and run_id = %(run)s and change_seq > %(after)s
@@ -34,7 +35,7 @@ order by change_seq, key, labels_hash
 limit %(limit)s
 
 -- name: params
-select key, text, number, source, time
+select key, text, number, source, user_name as "user", time
 from run_params
 where
     tenant_id = mapi.current_tenant() and run_id = %(run)s and change_seq > %(after)s
@@ -51,7 +52,8 @@ limit %(limit)s
 
 -- name: media
 select
-    id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source
+    id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source,
+    user_name as "user"
 from run_media
 where
     tenant_id = mapi.current_tenant()
@@ -73,7 +75,7 @@ order by change_seq, id
 limit %(limit)s
 
 -- name: lines
-select id, time, level, message, fields, source, stream
+select id, time, level, message, fields, source, user_name as "user", stream, rank
 from run_logs
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
 order by id

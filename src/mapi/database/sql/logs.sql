@@ -9,7 +9,7 @@ from
 order by given.ordinal
 
 -- name: read_after
-select id, time, level, message, fields::text, source, stream, rank
+select id, time, level, message, fields::text, source, stream, rank, user_name
 from run_logs
 where
     tenant_id = mapi.current_tenant()
@@ -21,7 +21,7 @@ order by id
 limit %(limit)s
 
 -- name: read_newest
-select id, time, level, message, fields::text, source, stream, rank
+select id, time, level, message, fields::text, source, stream, rank, user_name
 from run_logs
 where
     tenant_id = mapi.current_tenant()

@@ -1,7 +1,7 @@
 -- name: find
 select
     id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source,
-    object_key
+    user_name as "user", object_key
 from run_media
 where
     tenant_id = mapi.current_tenant() and run_id = %(run)s and key = %(key)s
@@ -10,7 +10,7 @@ where
 -- name: get
 select
     id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source,
-    object_key
+    user_name as "user", object_key
 from run_media
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id = %(id)s
 
@@ -30,12 +30,13 @@ on conflict (tenant_id, run_id, key, labels_hash, step) do update set
     id = excluded.id, format = excluded.format, size_bytes = excluded.size_bytes,
     sha256 = excluded.sha256, width = excluded.width, height = excluded.height,
     object_key = excluded.object_key, caption = excluded.caption, time = excluded.time,
-    change_seq = excluded.change_seq, source = excluded.source
+    change_seq = excluded.change_seq, source = excluded.source,
+    user_name = excluded.user_name
 
 -- name: page
 select
     id, key, labels, labels_hash, step, format, size_bytes, sha256, width, height, caption, time,
-    source, left(labels::text, -1) as labels_text
+    source, user_name as "user", left(labels::text, -1) as labels_text
 from run_media
 where
     tenant_id = mapi.current_tenant()

@@ -16,10 +16,10 @@ order by given.key
 
 -- name: list_params
 -- A page ends before it has more bytes than allowed, but has one param at least.
-select key, text, number, source, time
+select key, text, number, source, user_name, time
 from (
     select
-        key, text, number, source, time,
+        key, text, number, source, user_name, time,
         sum(octet_length(text)) over (order by key) - octet_length(text) as size_before
     from run_params
     where tenant_id = mapi.current_tenant() and run_id = %(run)s and key > %(after)s
@@ -42,7 +42,8 @@ from unnest(%(keys)s::text[], %(texts)s::text[]) as given (key, text)
 order by given.key
 on conflict (tenant_id, run_id, key) do update
     set
-        text = excluded.text, source = excluded.source, time = now(),
+        text = excluded.text, source = excluded.source, user_name = excluded.user_name,
+        time = now(),
         change_seq = excluded.change_seq
     where known.text <> excluded.text
 
@@ -51,6 +52,6 @@ delete from run_tags
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and key = %(key)s
 
 -- name: list_tags
-select key, text from run_tags
+select key, text, source, user_name as "user", time from run_tags
 where tenant_id = mapi.current_tenant() and run_id = %(run)s
 order by key

@@ -111,8 +111,14 @@ select mapi.merge_summaries(
 )
 
 -- name: append
-select is_done, accepted_seq from mapi.append_points(
-    %(tenant)s, %(projects)s, %(writable)s::int8[],
+-- Whom the log names is set first, as the function asks for the row of it; within a transaction that
+-- was done when it began.
+select is_done, accepted_seq
+from set_config(
+    'mapi.user_name', coalesce(%(user)s::text, current_setting('mapi.user_name', true), ''), true
+) as named (user_name)
+cross join lateral mapi.append_points(
+    case when named.user_name is not null then %(tenant)s::text end, %(projects)s, %(writable)s::int8[],
     %(run)s, %(source)s, %(stream)s, %(rank)s, %(attempt)s, %(writer)s, %(seq)s, %(writers_max)s,
     %(standard_points)s, %(standard_per_series)s, %(standard_series)s,
     %(keys)s::text[], %(hashes)s::int8[], %(labels)s::text[], %(counts)s::int8[],
@@ -144,6 +150,7 @@ returning stored.series_id
 with part as (
     select
         series.key, series.labels_hash, series.labels, series.id, series.attempt, series.source,
+        series.user_name,
         mapi.superseded_from(series) as stop
     from unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
     join run_series as series
@@ -165,6 +172,7 @@ with part as (
 chosen as (
     select distinct on (part.key, part.labels_hash, points.step)
         part.key, part.labels_hash, part.labels, part.id, part.attempt, part.source,
+        part.user_name,
         points.step, points.time, points.value,
         points.value not in ('NaN', 'Infinity', '-Infinity') as is_finite
     from part
@@ -178,7 +186,7 @@ rebuilt as (
     insert into run_metric_summary (
         tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar,
         count, nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step,
-        max_value, max_step, finite_sum, change_seq, source
+        max_value, max_step, finite_sum, change_seq, source, user_name
     )
     select
         mapi.current_tenant(), %(run)s, key, labels_hash, (array_agg(labels))[1], %(project)s,
@@ -194,7 +202,8 @@ rebuilt as (
             sum(value::numeric) filter (where is_finite and abs(value) >= 1e290)
         ),
         %(change_seq)s,
-        (array_agg(source order by attempt desc))[1]
+        (array_agg(source order by attempt desc))[1],
+        (array_agg(user_name order by attempt desc))[1]
     from chosen
     group by key, labels_hash
     order by key, labels_hash

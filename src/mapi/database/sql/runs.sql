@@ -7,8 +7,10 @@ on conflict (tenant_id, name) do nothing
 returning id
 
 -- name: make
-select project, created, started, version, duration_seconds from mapi.make_run(
-    %(tenant)s, %(projects)s, %(writable)s::int8[], %(project)s, %(token_project)s, %(id)s,
+select project, created, started, version, duration_seconds
+from set_config('mapi.user_name', %(user)s::text, true) as named (user_name)
+cross join lateral mapi.make_run(
+    case when named.user_name is not null then %(tenant)s::text end, %(projects)s, %(writable)s::int8[], %(project)s, %(token_project)s, %(id)s,
     %(kind)s, %(status)s, %(name)s, %(note)s, %(user)s, %(external_id)s,
     %(started)s::timestamptz, %(source)s, %(standard_params)s, %(standard_tags)s,
     %(param_keys)s::text[], %(param_texts)s::text[], %(param_numbers)s::float8[],
