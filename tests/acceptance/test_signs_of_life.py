@@ -78,14 +78,17 @@ def start(serve: Callable[..., Server]) -> Iterator[Callable[[str], Program]]:
 
 
 def test_each_end_of_a_program_has_a_status_of_its_own(start: Callable[[str], Program]) -> None:
-    killed, failed = start("killed"), start("fails")
+    killed, told, failed = start("killed"), start("told"), start("fails")
     killed.process.send_signal(signal.SIGKILL)
-    for program, status in ((killed, "lost"), (failed, "failed")):
+    told.process.send_signal(signal.SIGTERM)
+    for program, status in ((killed, "lost"), (told, "cancelled"), (failed, "failed")):
         program.wait_for(status)
         program.check_log()
     assert "heartbeat" in killed.facts()["reason"]
+    assert told.facts()["reason"] == "signal"
+    assert told.process.wait() in {128 + signal.SIGTERM, -signal.SIGTERM}
     assert failed.facts()["reason"] == "ValueError: diverged"
-    for program in (killed, failed):
+    for program in (killed, told, failed):
         assert program.server.ask("DELETE", f"/v1/runs/{program.run}")[0] == 204
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from litestar import Response
 from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
 
 from mapi import errors
 from mapi.api.queries import query_parameters, rule_of
@@ -183,14 +184,29 @@ def _framework_problem(
     status = 422 if code is ProblemCode.SCHEMA_INVALID else error.status_code
     if error.status_code >= 500:
         status, code = error.status_code, ProblemCode.INTERNAL
-    title = code.value.replace("_", " ").capitalize()
     faults = _framework_faults(error, handler, query)
-    if faults:
-        title = _KINDS[errors.InvalidError].title
     detail = "; ".join(f"{one.pointer}: {one.message}" for one in faults)
-    problem = _problem(_Kind(status, code, title), detail or error.detail)
+    if not faults and code is ProblemCode.SCHEMA_INVALID:
+        faults = [ProblemFault(pointer="", message=error.detail)]
+    if code is ProblemCode.PAYLOAD_TOO_LARGE:
+        detail = _too_large(handler)
+    problem = _problem(_Kind(status, code, _title_of(code)), detail or error.detail)
     problem.errors = faults
     return problem, dict(error.headers or {})
+
+
+def _title_of(code: ProblemCode) -> str:
+    kinds = (*_BODY_KINDS.values(), *_KINDS.values())
+    found = next((one.title for one in kinds if one.code is code), None)
+    return found or code.value.replace("_", " ").capitalize()
+
+
+def _too_large(handler: BaseRouteHandler | None) -> str:
+    limit = None
+    if isinstance(handler, HTTPRouteHandler):
+        limit = handler.resolve_request_max_body_size()
+    size = "" if limit is None else f" than {limit / (1 << 20):g} MiB ({limit} bytes)"
+    return f"The body is larger{size}, the most that is taken here; send it in parts."
 
 
 def _framework_faults(
