@@ -130,6 +130,17 @@ def test_the_link_signs_in_and_the_second_server_on_a_home_is_told_of_the_first(
     assert str(server.process.pid) in second.stderr
     compacted = run_mapi(server.home, "admin", "compact", "--hours", "0")
     assert (compacted.returncode, compacted.stdout) == (0, "Compacted 0 points.\n")
+    rule = ("--project", "default", "--best", "3", "--by", "metrics.loss.min")
+    made = run_mapi(server.home, "admin", "retention", "set", *rule)
+    assert (made.returncode, made.stdout) == (0, "Rule 1 keeps runs of default.\n")
+    rules = run_mapi(server.home, "admin", "retention", "list", "--format", "json")
+    assert json.loads(rules.stdout) == [
+        {"number": 1, "project": "default", "filter": "", "best": 3, "by": "metrics.loss.min"}
+    ]
+    foreseen = run_mapi(server.home, "admin", "retention", "--dry-run", "--format", "json")
+    assert (foreseen.returncode, json.loads(foreseen.stdout)) == (0, [])
+    assert run_mapi(server.home, "admin", "retention", "remove", "1").returncode == 0
+    assert run_mapi(server.home, "admin", "retention", "remove", "1").returncode == 1
     beside = run_mapi(server.home, "admin", "token", "create", "beside", "--scope", "runs:read")
     assert server.ask("GET", "/v1/session", token=beside.stdout.strip())[0] == 200
     assert "not running" not in run_mapi(server.home, "doctor").stdout

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from mapi.cli.confirming import confirmed
+from mapi.cli.desk import administer, project_option, tenant_option
 from mapi.cli.printing import format_option, print_rows
-from mapi.cli.settings import home_option, settings_of
-from mapi.cli.transfers import counting
+from mapi.cli.settings import home_option
+from mapi.cli.upkeep import compact, retention, say_freed
 from mapi.wire.enums import Budget, Role, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from mapi.serve.administration import Administration
-    from mapi.tracking.retention import Freed
 
 __all__ = ["command"]
 
@@ -31,24 +29,6 @@ __all__ = ["command"]
 def command(ctx: click.Context, *, home: Path | None) -> None:
     """Manage tenants, tokens, members and limits; the server may run meanwhile."""
     ctx.obj = home
-
-
-def _tenant_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--tenant", default="local", show_default=True, help="Whose.")(function)
-
-
-def _project_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--project", help="One project; without it, all of the tenant.")(function)
-
-
-def _work(home: Path | None, work: Callable[[Administration], Awaitable[None]]) -> None:
-    from mapi.serve.administration import administration
-
-    async def run() -> None:
-        async with administration(settings_of(home)) as found:
-            await work(found)
-
-    asyncio.run(run())
 
 
 @command.group("tenant")
@@ -66,7 +46,7 @@ def tenant_create(home: Path | None, name: str) -> None:
         await found.make_tenant(name)
         click.echo(f"Made the tenant {name}.")
 
-    _work(home, work)
+    administer(home, work)
 
 
 @tenant.command("list")
@@ -78,7 +58,7 @@ def tenant_list(home: Path | None, *, form: str) -> None:
     async def work(found: Administration) -> None:
         print_rows(["number", "name"], await found.tenants(), form=form)
 
-    _work(home, work)
+    administer(home, work)
 
 
 @tenant.command("delete")
@@ -89,9 +69,9 @@ def tenant_delete(home: Path | None, name: str) -> None:
     """Delete a tenant for good: projects, runs, media, tokens."""
 
     async def work(found: Administration) -> None:
-        _say_freed(await found.delete_tenant(name), verb="Deleted")
+        say_freed(await found.delete_tenant(name), verb="Deleted")
 
-    _work(home, work)
+    administer(home, work)
 
 
 @command.group("project")
@@ -101,66 +81,20 @@ def project_group() -> None:
 
 @project_group.command("delete")
 @click.argument("name")
-@_tenant_option
+@tenant_option
 @confirmed("This deletes all runs of the project, for good.")
 @click.pass_obj
 def project_delete(home: Path | None, *, name: str, tenant: str) -> None:
     """Delete a project for good, with its runs, experiments and views."""
 
     async def work(found: Administration) -> None:
-        _say_freed(await found.delete_project(tenant, name), verb="Deleted")
+        say_freed(await found.delete_project(tenant, name), verb="Deleted")
 
-    _work(home, work)
-
-
-@command.command("retention")
-@click.option("--dry-run", is_flag=True, help="Tell what would be deleted, and delete nothing.")
-@click.pass_obj
-def retention(home: Path | None, *, dry_run: bool) -> None:
-    """Delete what is over: trash, and by the retention settings points, log lines and media.
-
-    The server does so once an hour. MAPI_TRASH_DAYS, MAPI_TRACKING_RETENTION_DAYS and
-    MAPI_MEDIA_RETENTION_DAYS say what is over.
-    """
-    from mapi.serve.housekeeping import retention_of
-
-    rules = retention_of(settings_of(home))
-
-    async def work(found: Administration) -> None:
-        freed = await found.retain(rules, is_trial=dry_run)
-        _say_freed(freed, verb="Would delete" if dry_run else "Deleted")
-
-    _work(home, work)
+    administer(home, work)
 
 
-@command.command("compact")
-@click.option(
-    "--hours",
-    type=click.IntRange(0, 876_000),
-    help="Runs that ended longer ago; by default MAPI_COMPACTION_HOURS.",
-)
-@click.pass_obj
-def compact(home: Path | None, *, hours: int | None) -> None:
-    """Compact the points of runs that are over: a sixth of the size, and the same answers.
-
-    The server does so once an hour.
-    """
-    wanted = settings_of(home).compaction_hours if hours is None else hours
-
-    async def work(found: Administration) -> None:
-        with counting("Compacting") as told:
-            points = await found.compact(wanted, told=told)
-        click.echo(f"Compacted {points:,} points.")
-
-    _work(home, work)
-
-
-def _say_freed(freed: Freed, *, verb: str) -> None:
-    click.echo(
-        f"{verb} {freed.purged_runs} runs; pruned {freed.pruned_runs} old ones: {freed.points} "
-        f"points, {freed.spans} spans, {freed.log_lines} log lines, {freed.media_items} media "
-        f"items; about {freed.size_bytes:,} bytes."
-    )
+command.add_command(retention)
+command.add_command(compact)
 
 
 @command.group("token")
@@ -181,8 +115,8 @@ def token() -> None:
 )
 @click.option("--user", help="Whose it is; without it, a service's.")
 @click.option("--days", type=click.IntRange(1, 3_650), help="How long it lives; without it, on.")
-@_project_option
-@_tenant_option
+@project_option
+@tenant_option
 @click.pass_obj
 def token_create(  # noqa: PLR0913 - the options, given by name
     home: Path | None,
@@ -207,7 +141,7 @@ def token_create(  # noqa: PLR0913 - the options, given by name
             )
         click.echo(text)
 
-    _work(home, work)
+    administer(home, work)
 
 
 _TOKEN: Final = (
@@ -225,7 +159,7 @@ _TOKEN: Final = (
 
 @token.command("list")
 @format_option
-@_tenant_option
+@tenant_option
 @click.pass_obj
 def token_list(home: Path | None, *, form: str, tenant: str) -> None:
     """List the tokens of a tenant; no secret is kept, so none is shown."""
@@ -238,12 +172,12 @@ def token_list(home: Path | None, *, form: str, tenant: str) -> None:
         rows = [[getattr(one, name) for name in _TOKEN] for one in page.tokens]
         print_rows(_TOKEN, rows, form=form, wanted=["id", "name", "scopes", "revoked"])
 
-    _work(home, work)
+    administer(home, work)
 
 
 @token.command("revoke")
 @click.argument("token_id")
-@_tenant_option
+@tenant_option
 @click.pass_obj
 def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
     """End a token and its sessions."""
@@ -255,7 +189,7 @@ def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
             await revoke_token(desk.connection, desk.principal, token_id)
         click.echo(f"Revoked {token_id}.")
 
-    _work(home, work)
+    administer(home, work)
 
 
 @command.group("member")
@@ -266,8 +200,8 @@ def member() -> None:
 @member.command("set")
 @click.argument("user")
 @click.argument("role", type=click.Choice([role.value for role in Role]))
-@_project_option
-@_tenant_option
+@project_option
+@tenant_option
 @click.pass_obj
 def member_set(
     home: Path | None, *, user: str, role: str, project: str | None, tenant: str
@@ -283,13 +217,13 @@ def member_set(
             await set_member(desk.connection, desk.principal, sent)
         click.echo(f"{user} is {role} in {project or 'every project'} of {tenant}.")
 
-    _work(home, work)
+    administer(home, work)
 
 
 @member.command("remove")
 @click.argument("user")
-@_project_option
-@_tenant_option
+@project_option
+@tenant_option
 @click.pass_obj
 def member_remove(home: Path | None, *, user: str, project: str | None, tenant: str) -> None:
     """Take a user's role away."""
@@ -301,12 +235,12 @@ def member_remove(home: Path | None, *, user: str, project: str | None, tenant: 
             await remove_member(desk.connection, desk.principal, user=user, project=project)
         click.echo(f"{user} has no role in {project or 'every project'} of {tenant} any more.")
 
-    _work(home, work)
+    administer(home, work)
 
 
 @member.command("list")
 @format_option
-@_tenant_option
+@tenant_option
 @click.pass_obj
 def member_list(home: Path | None, *, form: str, tenant: str) -> None:
     """List who has which role."""
@@ -319,7 +253,7 @@ def member_list(home: Path | None, *, form: str, tenant: str) -> None:
         rows = [[one.user, one.role, one.project or "*"] for one in page.members]
         print_rows(["user", "role", "project"], rows, form=form)
 
-    _work(home, work)
+    administer(home, work)
 
 
 @command.group("limits")
@@ -328,8 +262,8 @@ def limits() -> None:
 
 
 @limits.command("show")
-@_project_option
-@_tenant_option
+@project_option
+@tenant_option
 @click.pass_obj
 def limits_show(home: Path | None, *, project: str | None, tenant: str) -> None:
     """Print what holds for a run, as JSON."""
@@ -338,13 +272,13 @@ def limits_show(home: Path | None, *, project: str | None, tenant: str) -> None:
         async with found.tenant(tenant) as desk:
             click.echo(json.dumps(await desk.limits(project), indent=1))
 
-    _work(home, work)
+    administer(home, work)
 
 
 @limits.command("set")
 @click.argument("changes", nargs=-1, required=True, metavar="BUDGET=LIMIT...")
-@_project_option
-@_tenant_option
+@project_option
+@tenant_option
 @click.pass_obj
 def limits_set(
     home: Path | None, *, changes: tuple[str, ...], project: str | None, tenant: str
@@ -355,7 +289,7 @@ def limits_set(
     async def work(found: Administration) -> None:
         click.echo(json.dumps(await found.set_limits(tenant, project, wanted), indent=1))
 
-    _work(home, work)
+    administer(home, work)
 
 
 def _change(text: str) -> tuple[Budget, int | str | None]:

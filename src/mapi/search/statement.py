@@ -91,13 +91,9 @@ def metric_expression(metric: Metric, alias: str) -> str:
         case "last" | "min" | "max":
             return f"{alias}.{metric.stat}_value"
         case "mean":
-            # PostgreSQL refuses a quotient that is too small for float8; ours is zero then. The
-            # smallest float8 is 5e-324.
-            count = f"nullif({alias}.count - {alias}.nonfinite_count, 0)::float8"
-            total = f"{alias}.finite_sum"
             return (
-                f"case when {total} between -1e-323 * {count} and 1e-323 * {count}"
-                f" then case when {count} is not null then 0::float8 end else {total} / {count} end"
+                f"mapi.mean_of({alias}.finite_sum, {alias}.huge_sum,"
+                f" {alias}.count - {alias}.nonfinite_count, {alias}.min_value, {alias}.max_value)"
             )
         case "nonfinite":
             return f"{alias}.nonfinite_count"

@@ -26,6 +26,7 @@ from mapi.objects.opening import open_store
 from mapi.series.names import check_title
 from mapi.serve.housekeeping import compact_all, tidy
 from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
+from mapi.tracking.keeping import add_rule, list_rules, remove_rule
 from mapi.tracking.letting_go import let_go
 from mapi.tracking.retention import Freed, delete_project, foresee
 from mapi.wire.enums import Scope
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mapi.config import Settings
     from mapi.database.door import Connection
     from mapi.objects.store import ObjectStore
+    from mapi.tracking.keeping import Rule
     from mapi.tracking.retention import Retention
     from mapi.wire.enums import Budget
 
@@ -212,18 +214,80 @@ class Administration:
             principal=desk.principal,
         )
 
-    async def retain(self, retention: Retention, *, is_trial: bool) -> Freed:
-        """Delete what is over in every tenant, or with a trial tell what it would be."""
-        if not is_trial:
-            freed = await tidy(self.database, self.objects, retention)
-            if freed is None:
-                raise StateError("The server is deleting what is over just now; look again later.")
-            return freed
-        total = Freed()
-        for tenant_id, _ in await self.tenants():
-            async with self.database.transaction(Reach(tenant_id)) as connection:
-                total += await foresee(connection, retention)
-        return total
+    async def retain(
+        self, retention: Retention, *, told: Callable[[int], None] | None = None
+    ) -> Freed:
+        """Delete what is over in every tenant.
+
+        Args:
+            retention: how long what is kept.
+            told: hears now and then how many more rows are gone.
+
+        Raises:
+            StateError: the server is at it.
+        """
+        freed = await tidy(self.database, self.objects, retention, told=told)
+        if freed is None:
+            raise StateError("The server is deleting what is over just now; look again later.")
+        return freed
+
+    async def foresee(self, retention: Retention) -> list[tuple[str, str, Freed]]:
+        """Return by tenant and project what `retain` would delete now."""
+        return [
+            (tenant, project, freed)
+            for tenant_id, tenant in await self.tenants()
+            for project, freed in (
+                await foresee(self.database, Reach(tenant_id), retention=retention)
+            ).items()
+        ]
+
+    async def add_rule(
+        self, tenant: str, project: str, *, filters: str, sort: str, best: int | None
+    ) -> int:
+        """Keep runs of a project whatever their age; return the number of the rule.
+
+        Raises:
+            SettingError: there is no such tenant.
+            InvalidError: there is no such project, or a text breaks the grammar.
+        """
+        async with self.tenant(tenant) as desk:
+            project_id = await desk.project(project)
+            assert project_id is not None
+            number = await add_rule(
+                desk.connection, project_id, filters=filters, sort=sort, best=best
+            )
+            await record(
+                desk.connection,
+                OPERATOR,
+                "retention.set",
+                project,
+                rule=number,
+                filter=filters,
+                by=sort,
+                best=best,
+            )
+        return number
+
+    async def rules(self, tenant: str) -> list[Rule]:
+        """Return the rules that keep runs of a tenant.
+
+        Raises:
+            SettingError: there is no such tenant.
+        """
+        async with self.tenant(tenant) as desk:
+            return await list_rules(desk.connection)
+
+    async def remove_rule(self, tenant: str, number: int) -> Rule:
+        """Delete a rule and return what it was.
+
+        Raises:
+            SettingError: there is no such tenant.
+            NotFoundError: it has no such rule.
+        """
+        async with self.tenant(tenant) as desk:
+            rule = await remove_rule(desk.connection, number)
+            await record(desk.connection, OPERATOR, "retention.remove", rule.project, rule=number)
+        return rule
 
     async def compact(self, hours: int, *, told: Callable[[int], None] | None = None) -> int:
         """Compact the runs of every tenant that ended so many hours ago; return how many points.

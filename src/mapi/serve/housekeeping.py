@@ -71,13 +71,26 @@ async def keep_house(
         await asyncio.sleep(_SECONDS)
 
 
-async def tidy(database: Database, store: ObjectStore, retention: Retention) -> Freed | None:
-    """Delete what is over in every tenant; ``None`` where another replica is at it."""
+async def tidy(
+    database: Database,
+    store: ObjectStore,
+    retention: Retention,
+    *,
+    told: Callable[[int], None] | None = None,
+) -> Freed | None:
+    """Delete what is over in every tenant; ``None`` where another replica is at it.
+
+    Args:
+        database: the door.
+        store: the objects.
+        retention: how long what is kept.
+        told: hears now and then how many more rows are gone.
+    """
 
     async def work() -> Freed:
         total = Freed()
         for tenant_id in await list_tenants(database):
-            total += await apply(database, store, Reach(tenant_id), retention=retention)
+            total += await apply(database, store, Reach(tenant_id), retention=retention, told=told)
         await collect_leftovers(database, store)
         return total
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mapi.series.names import Labels
 
 __all__ = [
+    "HUGE",
+    "HUGE_SCALE",
     "SCALAR_STEP",
     "Deduplicated",
     "PointBatch",
@@ -25,6 +27,10 @@ __all__ = [
     "without_repeats",
 ]
 
+#: From here on values are summed up apart, or some of them would pass the greatest number.
+HUGE: Final = 1e290
+#: They are made smaller by a power of two, which rounds nothing.
+HUGE_SCALE: Final = 2.0**-64
 #: Where a point without a step is stored.
 SCALAR_STEP: Final = -1
 
@@ -156,6 +162,15 @@ class SummaryParts:
     max_steps: _Ints
     finite_sums: _Floats
 
+    @property
+    def is_huge(self) -> npt.NDArray[np.bool_]:
+        """Which series have values that are summed up apart."""
+        low, high = np.abs(self.min_values), np.abs(self.max_values)
+        found: npt.NDArray[np.bool_] = (self.counts > self.nonfinite_counts) & (
+            np.maximum(low, high) >= HUGE
+        )
+        return found
+
 
 def summary_parts(batch: PointBatch) -> SummaryParts:
     """Return the part of each series of a sorted batch."""
@@ -171,7 +186,7 @@ def summary_parts(batch: PointBatch) -> SummaryParts:
     # Sorted by step: the first place of an extreme is the one at its lowest step.
     low_at = _first_places(lows == np.repeat(low, sizes), starts)
     high_at = _first_places(highs == np.repeat(high, sizes), starts)
-    # A sum that passes the greatest number is infinite.
+    # A sum that passes the greatest number is infinite; who has huge values makes none of it.
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.add.reduceat(np.where(is_finite, batch.values, 0.0), starts)
     return SummaryParts(

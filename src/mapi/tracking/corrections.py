@@ -43,6 +43,8 @@ async def delete_points(
 ) -> int:
     """Delete points of a series, of all its attempts; a series that has none left is gone.
 
+    What was pruned cannot be taken from a summary step by step: it goes with all of its series.
+
     Args:
         connection: a transaction of the run's tenant.
         run_id: the run.
@@ -79,7 +81,15 @@ async def delete_points(
         first=SCALAR_STEP if first is None else first,
         last=_STEP_MAX if last is None else last,
     )
-    cursor = await connection.execute(query("corrections.delete_series"), {"series": ids})
+    is_whole = first is None and last is None
+    if is_whole:
+        await connection.execute(
+            query("corrections.delete_pruned"),
+            {"run": run_id, "key": series.key, "hash": labels_hash(series.labels)},
+        )
+    cursor = await connection.execute(
+        query("corrections.delete_series"), {"series": ids, "is_whole": is_whole}
+    )
     is_gone = len(await cursor.fetchall()) == len(ids)
     await rebuild(writing, [series])
     await _audit(

@@ -180,7 +180,8 @@ def _point(row: tuple[Any, ...]) -> GroupPoint:
     return GroupPoint(
         step=None if step == SCALAR_STEP else step,
         count=count,
-        mean=_finite(mean / scale),
+        # However it is rounded, it lies between the extremes.
+        mean=min(max(mean / scale, low), high),
         std=None if deviation is None else _finite(deviation / scale),
         min=low,
         max=high,

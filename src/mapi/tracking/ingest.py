@@ -21,6 +21,7 @@ from mapi.series.budgets import Drops, fit_points
 from mapi.tracking.appending import Append
 from mapi.tracking.attempts import ask_for_newest, attempt_of
 from mapi.tracking.batch import (
+    HUGE,
     SCALAR_STEP,
     Deduplicated,
     PointBatch,
@@ -118,7 +119,10 @@ async def write_batch(
 
 
 def _may_be_new(found: Deduplicated) -> bool:
-    return len(found.kept) > 0 and not len(found.repeats)
+    """Whether it is worth asking. Sums of huge values are made from the points themselves."""
+    size = np.abs(found.kept.values)
+    is_huge = bool(((size >= HUGE) & (size < np.inf)).any())
+    return len(found.kept) > 0 and not len(found.repeats) and not is_huge
 
 
 async def _write(
@@ -305,6 +309,7 @@ async def _summarise(opened: Opened, new: PointBatch, replaced: list[int]) -> No
         parts = summary_parts(new)
         known = opened.resolved.of(parts.index)
         is_safe = known.is_mergeable(parts.first_steps, opened.attempt)
+        is_safe &= ~parts.is_huge
         if not opened.attempt.is_newest:
             is_safe[:] = False
         unsafe.update(parts.index[~is_safe].tolist())

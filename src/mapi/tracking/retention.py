@@ -10,24 +10,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from mapi.access.audit import OPERATOR, record
 from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.access.notices import tell_of_deletion
+from mapi.access.projects import project_names
 from mapi.database.queries import query
 from mapi.errors import NotFoundError, StateError
 from mapi.series.budgets import point_bytes
 from mapi.tracking.batch import SCALAR_STEP
+from mapi.tracking.keeping import kept_runs
 from mapi.tracking.letting_go import let_go
 
 if TYPE_CHECKING:
-    from uuid import UUID
+    from collections.abc import AsyncIterator, Callable
 
     from mapi.access.rights import Principal
     from mapi.database.door import Connection, Database, Reach
     from mapi.objects.store import ObjectStore
 
-__all__ = ["Freed", "Retention", "apply", "delete_project", "foresee", "purge_run"]
+__all__ = ["Freed", "Retention", "apply", "delete_project", "foresee", "prune_run", "purge_run"]
 
 #: Runs, or media items, of one look: a look is short, and there is another one behind it.
 _LOOK_MAX: Final = 200
@@ -35,6 +38,7 @@ _LOOK_MAX: Final = 200
 _REMEMBERED_DAYS: Final = 7
 #: Of one pass of the job, so that another tenant has its turn.
 _LOOKS_MAX: Final = 500
+_NO_RUN: Final = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Freed:
 
     purged_runs: int = 0
     pruned_runs: int = 0
+    kept_runs: int = 0
+    """Runs that are old enough, and that a rule keeps."""
     points: int = 0
     compacted_points: int = 0
     """Of ``points``, those that stood in chunks."""
@@ -192,49 +198,101 @@ async def delete_project(
     return total
 
 
-async def foresee(connection: Connection, retention: Retention) -> Freed:
-    """Return what `apply` would delete of a tenant now."""
-    total = Freed()
-    cursor = await connection.execute(
-        query("retention.trashed_sum"), {"days": retention.trash_days}
-    )
-    row: Any = await cursor.fetchone()
-    total += Freed(
-        purged_runs=row[0],
-        points=row[1],
-        log_lines=row[2],
-        log_bytes=row[3],
-        spans=row[4],
-        span_bytes=row[5],
-        media_items=row[6],
-        media_bytes=row[7],
-        compacted_points=row[8],
-    )
+async def foresee(database: Database, reach: Reach, *, retention: Retention) -> dict[str, Freed]:
+    """Return by project what `apply` would delete of a tenant now.
+
+    Args:
+        database: where the rows are.
+        reach: all of the tenant.
+        retention: how long what is kept.
+    """
+    found: dict[int, Freed] = {}
+
+    def add(project_id: int, freed: Freed) -> None:
+        found[project_id] = found.get(project_id, Freed()) + freed
+
+    async with database.transaction(reach) as connection:
+        names = await project_names(connection)
+        cursor = await connection.execute(
+            query("retention.trashed_sum"), {"days": retention.trash_days}
+        )
+        for project_id, *row in await cursor.fetchall():
+            add(
+                project_id,
+                Freed(
+                    purged_runs=row[0],
+                    points=row[1],
+                    log_lines=row[2],
+                    log_bytes=row[3],
+                    spans=row[4],
+                    span_bytes=row[5],
+                    media_items=row[6],
+                    media_bytes=row[7],
+                    compacted_points=row[8],
+                ),
+            )
+    kept = await _kept(database, reach, retention)
     if retention.tracking_days is not None:
-        cursor = await connection.execute(
-            query("retention.prunable_sum"), {"days": retention.tracking_days}
-        )
-        row = await cursor.fetchone()
-        total += Freed(
-            pruned_runs=row[0],
-            points=row[1],
-            log_lines=row[2],
-            log_bytes=row[3],
-            spans=row[4],
-            span_bytes=row[5],
-            compacted_points=row[6],
-        )
+        async for project_id, freed in _foresee_pruning(
+            database, reach, days=retention.tracking_days, kept=kept
+        ):
+            add(project_id, freed)
     if retention.media_days is not None:
-        cursor = await connection.execute(
-            query("retention.media_of_old_runs_sum"), {"days": retention.media_days}
-        )
-        row = await cursor.fetchone()
-        total += Freed(media_items=row[0], media_bytes=row[1])
-    return total
+        async with database.transaction(reach) as connection:
+            cursor = await connection.execute(
+                query("retention.media_of_old_runs_sum"),
+                {
+                    "days": retention.media_days,
+                    "trash_days": retention.trash_days,
+                    "kept": kept,
+                },
+            )
+            for project_id, items, size_bytes in await cursor.fetchall():
+                add(project_id, Freed(media_items=items, media_bytes=size_bytes))
+    return {names[project_id]: found[project_id] for project_id in sorted(found)}
+
+
+async def _foresee_pruning(
+    database: Database, reach: Reach, *, days: int, kept: list[UUID]
+) -> AsyncIterator[tuple[int, Freed]]:
+    after = _NO_RUN
+    while True:
+        async with database.transaction(reach) as connection:
+            cursor = await connection.execute(
+                query("retention.foresee_pruning"),
+                {"days": days, "kept": kept, "after": after, "limit": _LOOK_MAX},
+            )
+            rows = await cursor.fetchall()
+        for _, project_id, is_kept, points, compacted, lines, log_bytes, spans, size in rows:
+            if not points + lines + spans:
+                continue
+            if is_kept:
+                yield project_id, Freed(kept_runs=1)
+                continue
+            yield (
+                project_id,
+                Freed(
+                    pruned_runs=1,
+                    points=points,
+                    compacted_points=compacted,
+                    log_lines=lines,
+                    log_bytes=log_bytes,
+                    spans=spans,
+                    span_bytes=size,
+                ),
+            )
+        if len(rows) < _LOOK_MAX:
+            return
+        after = rows[-1][0]
 
 
 async def apply(
-    database: Database, store: ObjectStore, reach: Reach, *, retention: Retention
+    database: Database,
+    store: ObjectStore,
+    reach: Reach,
+    *,
+    retention: Retention,
+    told: Callable[[int], None] | None = None,
 ) -> Freed:
     """Delete of one tenant what the rules say; again finds nothing.
 
@@ -242,39 +300,78 @@ async def apply(
         database: where the rows are.
         store: where the objects are.
         reach: all of the tenant.
-        retention: the rules.
+        retention: how long what is kept.
+        told: hears after each run, or portion of media, how many rows are gone.
     """
     total = Freed()
+
+    def add(freed: Freed) -> None:
+        nonlocal total
+        total += freed
+        if told is not None:
+            told(freed.rows)
+
     for _ in range(_LOOKS_MAX):
-        found = await _look(database, reach, "retention.trashed", days=retention.trash_days)
+        found = await _trashed(database, reach, days=retention.trash_days)
         for run_id in found:
-            total += await purge_run(database, store, reach, run_id=run_id, principal=None)
+            add(await purge_run(database, store, reach, run_id=run_id, principal=None))
         if len(found) < _LOOK_MAX:
             break
+    kept = await _kept(database, reach, retention)
     if retention.tracking_days is not None:
-        for _ in range(_LOOKS_MAX):
-            found = await _look(
-                database, reach, "retention.prunable", days=retention.tracking_days
-            )
-            for run_id in found:
-                total += await _prune(database, reach, run_id)
-            if len(found) < _LOOK_MAX:
-                break
+        async for run_id in _prunable(database, reach, days=retention.tracking_days, kept=kept):
+            add(await prune_run(database, reach, run_id))
     if retention.media_days is not None:
-        total += await _delete_old_media(database, store, reach, days=retention.media_days)
+        async for freed in _delete_old_media(
+            database, store, reach, days=retention.media_days, kept=kept
+        ):
+            add(freed)
     async with database.transaction(reach) as connection:
         await connection.execute(query("retention.forget_deletions"), {"days": _REMEMBERED_DAYS})
     return total
 
 
-async def _look(database: Database, reach: Reach, name: str, *, days: int) -> list[UUID]:
+async def _kept(database: Database, reach: Reach, retention: Retention) -> list[UUID]:
+    """Return the runs that rules keep, where anything goes for its age at all."""
+    if retention.tracking_days is None and retention.media_days is None:
+        return []
+    return await kept_runs(database, reach)
+
+
+async def _trashed(database: Database, reach: Reach, *, days: int) -> list[UUID]:
     async with database.transaction(reach) as connection:
-        cursor = await connection.execute(query(name), {"days": days, "limit": _LOOK_MAX})
+        cursor = await connection.execute(
+            query("retention.trashed"), {"days": days, "limit": _LOOK_MAX}
+        )
         return [run_id for (run_id,) in await cursor.fetchall()]
 
 
-async def _prune(database: Database, reach: Reach, run_id: UUID) -> Freed:
-    """Delete the points, spans and log lines of a run; what searches ask for stays."""
+async def _prunable(
+    database: Database, reach: Reach, *, days: int, kept: list[UUID]
+) -> AsyncIterator[UUID]:
+    after = _NO_RUN
+    while True:
+        async with database.transaction(reach) as connection:
+            cursor = await connection.execute(
+                query("retention.prunable"),
+                {"days": days, "kept": kept, "after": after, "limit": _LOOK_MAX},
+            )
+            found = [run_id for run_id, _ in await cursor.fetchall()]
+        for run_id in found:
+            yield run_id
+        if len(found) < _LOOK_MAX:
+            return
+        after = found[-1]
+
+
+async def prune_run(database: Database, reach: Reach, run_id: UUID) -> Freed:
+    """Delete the points, spans and log lines of a run; what searches ask for stays.
+
+    Args:
+        database: where its rows are.
+        reach: of the run's tenant.
+        run_id: the run.
+    """
 
     async def work(connection: Connection) -> Freed:
         about: dict[str, Any] = {"run": run_id}
@@ -283,6 +380,7 @@ async def _prune(database: Database, reach: Reach, run_id: UUID) -> Freed:
         if row is None:
             return Freed()
         _, _, _, log_lines, log_bytes, spans, span_bytes, _, _ = row
+        await connection.execute(query("retention.keep_summaries"), about)
         await connection.execute(query("retention.seal"), about)
         points = await _delete_points(connection, run_id, first=SCALAR_STEP + 1)
         await connection.execute(query("retention.delete_lines"), about)
@@ -291,7 +389,7 @@ async def _prune(database: Database, reach: Reach, run_id: UUID) -> Freed:
             query("retention.note_pruned"), {**about, "points": points.points}
         )
         return points + Freed(
-            pruned_runs=1,
+            pruned_runs=int(points.points + log_lines + spans > 0),
             log_lines=log_lines,
             spans=spans,
             log_bytes=log_bytes,
@@ -302,14 +400,18 @@ async def _prune(database: Database, reach: Reach, run_id: UUID) -> Freed:
 
 
 async def _delete_old_media(
-    database: Database, store: ObjectStore, reach: Reach, *, days: int
-) -> Freed:
-    total = Freed()
+    database: Database, store: ObjectStore, reach: Reach, *, days: int, kept: list[UUID]
+) -> AsyncIterator[Freed]:
+    """Delete media portion by portion: the rows, then their objects, which nobody finds any more.
+
+    Whoever stops it in between leaves objects that `leftovers` collects.
+    """
     for _ in range(_LOOKS_MAX):
 
         async def work(connection: Connection) -> list[tuple[str, int]]:
             cursor = await connection.execute(
-                query("retention.media_of_old_runs"), {"days": days, "limit": _LOOK_MAX}
+                query("retention.media_of_old_runs"),
+                {"days": days, "kept": kept, "limit": _LOOK_MAX},
             )
             ids = [row[0] for row in await cursor.fetchall()]
             cursor = await connection.execute(query("retention.delete_media"), {"ids": ids})
@@ -317,7 +419,7 @@ async def _delete_old_media(
 
         gone = await database.run(reach, work)
         await let_go(database, store, [key for key, _ in gone])
-        total += Freed(media_items=len(gone), media_bytes=sum(size for _, size in gone))
+        if gone:
+            yield Freed(media_items=len(gone), media_bytes=sum(size for _, size in gone))
         if len(gone) < _LOOK_MAX:
             break
-    return total

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from mapi.database.queries import query
 from mapi.series.name_map import name_from_series
 from mapi.series.names import canonical_labels
-from mapi.tracking.batch import SCALAR_STEP
+from mapi.tracking.batch import HUGE_SCALE, SCALAR_STEP
 from mapi.wire.enums import Source
 from mapi.wire.metrics import SeriesSummary
 from mapi.wire.values import value_to_wire
@@ -97,7 +97,7 @@ def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
         min_step=_step(row["min_step"]),
         max_value=row["max_value"],
         max_step=_step(row["max_step"]),
-        mean=row["finite_sum"] / finite_count if finite_count else None,
+        mean=_mean(row, finite_count) if finite_count else None,
         source=Source(row["source"]),
         user=row["user"],
     )
@@ -105,3 +105,14 @@ def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
 
 def _step(stored: int | None) -> int | None:
     return None if stored in {None, SCALAR_STEP} else stored
+
+
+def _mean(row: Mapping[str, Any], count: int) -> float:
+    """Return the mean of finite values, as the database's ``mean_of`` does."""
+    if not row["huge_sum"]:
+        mean: float = row["finite_sum"] / count
+        return mean
+    scaled = (row["finite_sum"] * HUGE_SCALE + row["huge_sum"]) / count
+    low, high = row["min_value"] * HUGE_SCALE, row["max_value"] * HUGE_SCALE
+    scaled = min(scaled, high) if scaled > 0 else max(scaled, low)
+    return float(scaled / HUGE_SCALE)

@@ -158,6 +158,10 @@ select tenant_id, id, 0, now(), 1.0 from mapi.run_series where tenant_id = %(t)s
 insert into mapi.run_metric_chunks
 select tenant_id, id, 1, 1, 1, '{1}', '{2026-01-01}', '{1.0}' from mapi.run_series
 where tenant_id = %(t)s;
+insert into mapi.run_metric_pruned (
+    tenant_id, run_id, key, labels_hash, attempt, series_id, count, nonfinite_count, first_time,
+    last_time, last_step, last_value, finite_sum
+) values (%(t)s, %(r)s, 'loss', 0, 1, 1, 1, 0, now(), now(), 0, 1.0, 1.0);
 insert into mapi.run_metric_summary (
     tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar, count,
     nonfinite_count, first_time, last_time, last_step, last_value, finite_sum, source
@@ -204,6 +208,7 @@ def plant(server: EmbeddedServer, tenant: Tenant) -> None:
             ("run_writers (tenant_id, run_id, writer, seq)", run_id, "w", 1),
             ("run_deletions (tenant_id, run_id, project_id)", run_id, tenant.project_id),
             ("idempotency_keys (tenant_id, principal, key, request_hash)", "p", "k", b"h"),
+            ("retention_rules (tenant_id, project_id, filter)", tenant.project_id, "a"),
             ("audit (tenant_id, principal, action, object)", "p", "a", "o"),
         ):
             values = [tenant.name[-12:] if value == "%t" else value for value in rest]

@@ -72,6 +72,17 @@ class Attempt:
     points: dict[tuple[int, int], tuple[int, float]] = dataclasses.field(default_factory=dict)
     #: the series that have a row of this attempt: they stay until no attempt has a point
     written: set[int] = dataclasses.field(default_factory=set)
+    #: by series: the last step that was pruned
+    sealed: dict[int, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Pruned:
+    """What a summary keeps of points that are gone."""
+
+    attempt: int
+    last_step: int
+    points: dict[int, tuple[int, float, int]]
 
 
 class Log:
@@ -79,6 +90,8 @@ class Log:
 
     def __init__(self) -> None:
         self.attempts: dict[int, Attempt] = {}
+        #: by series
+        self.pruned: dict[int, Pruned] = {}
 
     def newest(self) -> int:
         return max(self.attempts, default=1)
@@ -89,8 +102,13 @@ class Log:
         attempt.written |= {point[0] for point in points}
         mine = attempt.points
         before = dict(mine)
+        gone: dict[tuple[int, int], float] = {}
         conflicts = 0
         for series, step, time, value in points:
+            if 0 <= step <= attempt.sealed.get(series, -1):
+                # Nobody knows what stood there; of several values one at most is the same.
+                conflicts += repr(gone.setdefault((series, step), value)) != repr(value)
+                continue
             known = mine.get((series, step))
             if known is None or (step == -1 and time >= known[0]):
                 mine[series, step] = (time, value)
@@ -106,22 +124,61 @@ class Log:
         mine = self.attempts[number].points
         last = {point[:2]: point[2:] for point in points if point[1] != -1}
         for place, (time, value) in last.items():
+            if place[1] <= self.attempts[number].sealed.get(place[0], -1):
+                continue
             if place not in mine or repr(mine[place][1]) != repr(value):
                 mine[place] = (time, value)
                 changed += 1
         return changed
 
-    def delete(self, series: int, first: int, last: int) -> int:
+    def prune(self) -> int:
+        """Delete all points but scalars, and keep what the summaries say; return how many."""
+        for series, steps in self.summarised().items():
+            stepped = {step: one for step, one in steps.items() if step >= 0}
+            if stepped:
+                newest = max(one[2] for one in stepped.values())
+                self.pruned[series] = Pruned(newest, max(stepped), stepped)
+        count = 0
+        for attempt in self.attempts.values():
+            for series, step in [place for place in attempt.points if place[1] >= 0]:
+                attempt.sealed[series] = max(attempt.sealed.get(series, -1), step)
+                del attempt.points[series, step]
+                count += 1
+        return count
+
+    def summarised(self) -> dict[int, dict[int, tuple[int, float, int]]]:
+        """Return what the summaries cover: the default reading, and what was pruned before it."""
+        found = self.default_reading()
+        for series, pruned in self.pruned.items():
+            if self.is_superseded(pruned.attempt, series, -1):
+                continue
+            behind = {
+                step: one
+                for step, one in found.get(series, {}).items()
+                if step == -1 or step > pruned.last_step
+            }
+            found[series] = behind | pruned.points
+        return found
+
+    def delete(self, series: int, first: int | None, last: int | None) -> int:
         """Delete the points of a series between two steps, of all attempts; return how many."""
         count = 0
+        is_whole = first is None and last is None
+        first = -1 if first is None else first
+        last = 2**63 - 1 if last is None else last
+        if is_whole:
+            self.pruned.pop(series, None)
         for attempt in self.attempts.values():
             gone = [at for at in attempt.points if at[0] == series and first <= at[1] <= last]
             for at in gone:
                 del attempt.points[at]
             count += len(gone)
-        if not any(at[0] == series for one in self.attempts.values() for at in one.points):
+        is_sealed = any(series in one.sealed for one in self.attempts.values())
+        has_points = any(at[0] == series for one in self.attempts.values() for at in one.points)
+        if not has_points and (is_whole or not is_sealed):
             for attempt in self.attempts.values():
                 attempt.written.discard(series)
+                attempt.sealed.pop(series, None)
         return count
 
     def is_known(self, series: int) -> bool:
@@ -148,7 +205,7 @@ class Log:
 
     def summaries(self, series_list: list[Series]) -> dict[tuple[str, str], dict[str, Any]]:
         found = {}
-        for series, steps in self.default_reading().items():
+        for series, steps in self.summarised().items():
             finite = {step: one[1] for step, one in steps.items() if math.isfinite(one[1])}
             last = max(steps)
             low = min(finite, key=lambda step: (finite[step], step), default=None)
@@ -219,7 +276,10 @@ DELETES = st.tuples(
     st.just("delete"),
     st.integers(0, 2),
     st.integers(0, 2),
-    st.tuples(st.integers(-1, 4), st.integers(-1, 4)),
+    st.one_of(
+        st.tuples(st.integers(-1, 4), st.integers(-1, 4)),
+        st.just((None, None)),
+    ),
 )
 #: What happens to a log: who does it, at which attempt (0 is the default), and what.
 EVENTS = st.lists(

@@ -1,4 +1,4 @@
-"""Compacted or not, a log says the same: against the model of its rules, while others write and read."""
+"""Compacted or not, pruned or not, a log says what its rules say, while others write and read."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from mapi.tracking.buckets import read_buckets
 from mapi.tracking.compaction import Sizes, compact, compact_run
 from mapi.tracking.curves import Stretch, count_points, find_parts, read_points
 from mapi.tracking.ingest import write_points
+from mapi.tracking.retention import prune_run
 from mapi.tracking.writing import Counts
 from mapi.wire.values import value_to_wire
 
@@ -53,10 +54,10 @@ EVENTS = st.lists(
             st.just("register"),
             st.integers(0, 2),
             st.integers(1, 3),
-            st.one_of(st.none(), st.integers(0, 5)),
+            st.one_of(st.none(), st.integers(0, 5), st.just("runner")),
         ),
         DELETES,
-        st.tuples(st.just("compact"), st.integers(0, 2), st.just(0), st.just(())),
+        st.tuples(st.sampled_from(["compact", "prune"]), st.just(0), st.just(0), st.just(())),
     ),
     min_size=3,
     max_size=10,
@@ -194,12 +195,12 @@ def door(database_url: str, loop: asyncio.Runner) -> Iterator[Database]:
 
 
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(EVENTS)
-def test_whatever_is_written_corrected_and_compacted_the_log_says_what_the_rules_say(
+def test_whatever_is_written_corrected_compacted_and_pruned_the_log_says_what_the_rules_say(
     loop: asyncio.Runner, door: Database, tenant: Tenant, events: list[Any]
 ) -> None:
     run_id = finished_run(tenant)
@@ -216,6 +217,9 @@ def test_whatever_is_written_corrected_and_compacted_the_log_says_what_the_rules
                     " (select id from mapi.run_series where run_id = %s)", tenant.id, run_id,
                 ) == [(0,)]  # fmt: skip
                 assert await compact_run(door, tenant.reach, run_id, sizes=SMALL) == 0
+            elif event[0] == "prune":
+                freed = await prune_run(door, tenant.reach, run_id)
+                assert freed.points == sum(log.prune() for log in logs)
             else:
                 await apply_event(door, tenant, run_id, log=logs[event[1]], event=event)
             expected: dict[Any, Any] = {}

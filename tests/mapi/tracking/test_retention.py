@@ -16,9 +16,12 @@ from tests.mapi.tenants_access import value_of
 
 from mapi.access.rights import Principal
 from mapi.api.app import build_app
+from mapi.errors import InvalidError, NotFoundError
 from mapi.objects.opening import open_store
 from mapi.serve.housekeeping import tidy
 from mapi.tracking.changes import Changes
+from mapi.tracking.compaction import compact
+from mapi.tracking.keeping import add_rule, list_rules, remove_rule
 from mapi.tracking.leftovers import collect_leftovers
 from mapi.tracking.retention import Freed, Retention, apply, delete_project, foresee
 from mapi.wire.enums import Scope
@@ -80,6 +83,12 @@ async def make_old(caller: Caller, tenant: Tenant, *, days: int = 10) -> str:
     )
     await send(caller, run, png())
     await caller.send("PATCH", f"/v1/runs/{run}", json={"status": "succeeded"})
+    age(tenant, run, days=days)
+    return run
+
+
+def age(tenant: Tenant, run: str, *, days: int = 10) -> None:
+    """Let a run have ended days ago."""
     value_of(
         tenant,
         "update mapi.runs set finished = now() - make_interval(days => %s),"
@@ -88,7 +97,6 @@ async def make_old(caller: Caller, tenant: Tenant, *, days: int = 10) -> str:
         days,
         run.removeprefix("run_"),
     )
-    return run
 
 
 def rows_of(tenant: Tenant, run: str) -> dict[str, int]:
@@ -189,15 +197,104 @@ async def test_a_trial_says_what_would_be_deleted_and_deletes_nothing(
     trashed, old = await make_old(caller, tenant), await make_old(caller, tenant)
     await caller.send("DELETE", f"/v1/runs/{trashed}", status=204)
     before = (rows_of(tenant, trashed), rows_of(tenant, old), kept(tmp_path))
-    async with database.transaction(tenant.reach) as connection:
-        foreseen = await foresee(connection, STRICT)
+    foreseen = await foresee(database, tenant.reach, retention=STRICT)
     assert (rows_of(tenant, trashed), rows_of(tenant, old), kept(tmp_path)) == before
-    assert foreseen.purged_runs == foreseen.pruned_runs == 1
-    # Scalars are counted with the points, and stay.
-    done = await apply(database, store, tenant.reach, retention=STRICT)
-    assert foreseen.points - done.points == 1
-    assert (foreseen.log_lines, foreseen.spans) == (done.log_lines, done.spans)
+    heard: list[int] = []
+    done = await apply(database, store, tenant.reach, retention=STRICT, told=heard.append)
+    assert done.purged_runs == done.pruned_runs == 1
+    assert foreseen == {"default": done}
+    assert sum(heard) == done.rows
     assert kept(tmp_path) == 0
+    assert await foresee(database, tenant.reach, retention=STRICT) == {}
+
+
+async def test_what_a_trial_says_is_right_for_compacted_runs_too(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    trashed, _ = await make_old(caller, tenant), await make_old(caller, tenant)
+    await caller.send("DELETE", f"/v1/runs/{trashed}", status=204)
+    assert await compact(database, tenant.reach, age_seconds=0) == 20
+    foreseen = await foresee(database, tenant.reach, retention=STRICT)
+    done = await apply(database, store, tenant.reach, retention=STRICT)
+    assert foreseen == {"default": done}
+    assert (done.points, done.compacted_points) == (21, 20)
+    assert rows_of(tenant, trashed)["points"] == 1  # the other's scalar
+    chunks = "select count(*) from mapi.run_metric_chunks where tenant_id = %s"
+    assert value_of(tenant, chunks, tenant.id) == 0
+
+
+async def test_a_correction_of_a_pruned_series_leaves_what_its_summary_says_of_the_rest(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    run = await make_old(caller, tenant)
+    await apply(database, store, tenant.reach, retention=STRICT)
+    await caller.log(run, "loss", [0.01, 0.02], start=10)
+    body = {"key": "loss", "from_step": 10, "to_step": 10, "reason": "wrong"}
+    assert (await caller.post(f"/v1/runs/{run}/corrections", body))["rows"] == 1
+    (series,) = (await caller.get(f"/v1/runs/{run}/metrics?key=loss"))["series"]
+    assert (series["count"], series["last_step"], series["min_value"]) == (11, 11, 0.02)
+    again = await caller.log(run, "loss", [1.0])
+    assert (again["accepted"], again["duplicates"]) == (0, 1)
+    body = {"key": "loss", "reason": "all of it was wrong"}
+    assert (await caller.post(f"/v1/runs/{run}/corrections", body))["rows"] == 1
+    assert (await caller.get(f"/v1/runs/{run}/metrics?key=loss"))["series"] == []
+    assert (await caller.log(run, "loss", [1.0]))["accepted"] == 1
+
+
+async def test_what_a_rule_keeps_is_kept_whatever_its_age(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    runs = [await make_old(caller, tenant) for _ in range(4)]
+    for number, run in enumerate(runs[:3]):
+        await caller.log(run, "score", [float(number)], steps=[None])
+        age(tenant, run)
+    await caller.send("PUT", f"/v1/runs/{runs[0]}/tags", json={"tags": {"keep": "yes"}})
+    async with database.transaction(tenant.reach) as connection:
+        # The one without a score is not among the best, however few there are.
+        best = await add_rule(
+            connection, tenant.project_id, filters="", sort="-metrics.score", best=1
+        )
+        await add_rule(
+            connection, tenant.project_id, filters="tags.keep = yes", sort="", best=None
+        )
+        assert [rule.number for rule in await list_rules(connection)] == [best, best + 1]
+    foreseen = await foresee(database, tenant.reach, retention=STRICT)
+    assert (foreseen["default"].kept_runs, foreseen["default"].pruned_runs) == (2, 2)
+    done = await apply(database, store, tenant.reach, retention=STRICT)
+    assert (done.pruned_runs, done.points, done.media_items) == (2, 20, 2)
+    lengths = [await length(caller, run) for run in runs]
+    assert lengths == [10, 0, 10, 0]
+    async with database.transaction(tenant.reach) as connection:
+        assert (await remove_rule(connection, best)).sort == "-metrics.score"
+        with pytest.raises(NotFoundError):
+            await remove_rule(connection, best)
+    assert (await apply(database, store, tenant.reach, retention=STRICT)).pruned_runs == 1
+    assert [await length(caller, run) for run in runs] == [10, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("filters", "sort", "best", "said"),
+    [
+        ("", "", None, "keep every run"),
+        ("tags.a = b", "", 3, "needs both"),
+        ("tags.a = b", "metrics.loss", None, "needs both"),
+        ("tags.a", "", None, "expected"),
+        ("", "metrics.loss,", 1, "expected"),
+        ("", "metrics.loss", 0, "not from 1"),
+    ],
+)
+async def test_a_rule_that_says_nothing_is_refused_with_its_rule(
+    tenant: Tenant, database: Database, filters: str, sort: str, best: int | None, said: str
+) -> None:
+    with pytest.raises(InvalidError, match=said):
+        async with database.transaction(tenant.reach) as connection:
+            await add_rule(connection, tenant.project_id, filters=filters, sort=sort, best=best)
+
+
+async def length(caller: Caller, run: str) -> int:
+    """Return how many points of a series there are to be read."""
+    answer = await caller.get(f"/v1/runs/{run}/metrics/points?key=loss&from=0")
+    return len(answer["points"])
 
 
 async def test_what_nobody_limits_stays_for_ever(

@@ -9,8 +9,8 @@ order by wanted.ordinal
 -- name: summaries
 select
     run_id, labels_hash, key, labels, attempt, is_scalar, count, nonfinite_count, first_time,
-    last_time, last_step, last_value, min_value, min_step, max_value, max_step, finite_sum, source,
-    user_name as "user"
+    last_time, last_step, last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum,
+    source, user_name as "user"
 from run_metric_summary
 where
     tenant_id = mapi.current_tenant()

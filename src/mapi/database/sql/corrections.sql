@@ -26,6 +26,16 @@ where
     and series_id = any (%(series)s)
     and step between %(first)s and %(last)s
 
+-- name: delete_pruned
+-- What the summary knows of points that were pruned before.
+delete from run_metric_pruned
+where
+    tenant_id = mapi.current_tenant()
+    and run_id = %(run)s
+    and key = %(key)s
+    and labels_hash = %(hash)s
+returning count
+
 -- name: delete_series
 -- Without points in any attempt a series is none: it gives back its place in the budget. Where one
 -- attempt has points left all stay, since an attempt that has none may supersede an older one.
@@ -40,6 +50,17 @@ where
     and not exists (
         select from run_metric_chunks as chunk
         where chunk.tenant_id = series.tenant_id and chunk.series_id = any (%(series)s)
+    )
+    -- What was pruned is still in its summary, unless all of the series is deleted.
+    and (
+        %(is_whole)s
+        or not exists (
+            select from run_series as pruned
+            where
+                pruned.tenant_id = series.tenant_id
+                and pruned.id = any (%(series)s)
+                and pruned.sealed_through_step is not null
+        )
     )
 returning series.id
 

@@ -207,8 +207,8 @@ where tenant_id = mapi.current_tenant() and id = %(run)s
 -- The series of a run with their summaries, from a place in their order on.
 select
     key, labels, attempt, is_scalar, count, nonfinite_count, first_time, last_time, last_step,
-    last_value, min_value, min_step, max_value, max_step, finite_sum, source,
-    user_name as "user", labels_hash,
+    last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum,
+    source, user_name as "user", labels_hash,
     left(labels::text, -1) as labels_text
 from run_metric_summary
 where

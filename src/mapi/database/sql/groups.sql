@@ -54,32 +54,41 @@ limit %(limit)s
 -- For each group and each step that a member has: over the members with a finite value there. The
 -- deviation is that of the sample, sqrt(sum((x - mean)^2) / (n - 1)).
 select
-    scaled.group_ordinal, scaled.step, count(*), avg(scaled.value * scaled.scale),
-    stddev_samp(scaled.value * scaled.scale), min(scaled.value), max(scaled.value),
-    min(scaled.scale)
+    scaled.group_ordinal, scaled.step, count(*), avg(scaled.small), stddev_samp(scaled.small),
+    min(scaled.value), max(scaled.value), min(scaled.scale)
 from (
     select
-        chosen.group_ordinal, chosen.step, chosen.value,
+        sized.*,
+        -- PostgreSQL refuses a product that is too small for float8; beside a huge value it is none.
         case
-            when max(abs(chosen.value)) over (partition by chosen.group_ordinal, chosen.step)
-                > %(large)s::float8
-                then %(scale)s::float8
-            else 1
-        end as scale
+            when sized.scale = 1 then sized.value
+            when abs(sized.value) < 1 then 0
+            else sized.value * sized.scale
+        end as small
     from (
-        select distinct on (part.member, points.step)
-            part.group_ordinal, points.step, points.value
-        from unnest(
-            %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
-            %(stops)s::int8[]
-        ) as part (member, group_ordinal, series_id, attempt, stop)
-        cross join lateral mapi.series_points(
-            mapi.current_tenant(), part.series_id, %(first)s::int8, %(last)s::int8
-        ) as points
-        where part.stop is null or points.step < part.stop
-        order by part.member, points.step, part.attempt desc
-    ) as chosen
-    where chosen.value not in ('NaN', 'Infinity', '-Infinity')
+        select
+            chosen.group_ordinal, chosen.step, chosen.value,
+            case
+                when max(abs(chosen.value)) over (partition by chosen.group_ordinal, chosen.step)
+                    > %(large)s::float8
+                    then %(scale)s::float8
+                else 1
+            end as scale
+        from (
+            select distinct on (part.member, points.step)
+                part.group_ordinal, points.step, points.value
+            from unnest(
+                %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
+                %(stops)s::int8[]
+            ) as part (member, group_ordinal, series_id, attempt, stop)
+            cross join lateral mapi.series_points(
+                mapi.current_tenant(), part.series_id, %(first)s::int8, %(last)s::int8
+            ) as points
+            where part.stop is null or points.step < part.stop
+            order by part.member, points.step, part.attempt desc
+        ) as chosen
+        where chosen.value not in ('NaN', 'Infinity', '-Infinity')
+    ) as sized
 ) as scaled
 group by scaled.group_ordinal, scaled.step
 order by scaled.group_ordinal, scaled.step

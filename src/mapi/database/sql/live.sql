@@ -26,8 +26,8 @@ limit %(limit)s
 -- name: series
 select
     key, labels, attempt, is_scalar, count, nonfinite_count, first_time, last_time, last_step,
-    last_value, min_value, min_step, max_value, max_step, finite_sum, source,
-    user_name as "user"
+    last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum,
+    source, user_name as "user"
 from run_metric_summary
 where
     tenant_id = mapi.current_tenant() and run_id = %(run)s and change_seq > %(after)s

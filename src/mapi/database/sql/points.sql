@@ -146,67 +146,24 @@ where
 returning stored.series_id
 
 -- name: rebuild_summaries
--- From the points themselves: one value a step, of the newest attempt that was not superseded.
-with part as (
-    select
-        series.key, series.labels_hash, series.labels, series.id, series.attempt, series.source,
-        series.user_name,
-        mapi.superseded_from(series) as stop
-    from unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
-    join run_series as series
-        on series.tenant_id = mapi.current_tenant()
-        and series.run_id = %(run)s
-        and series.key = wanted.key
-        and series.labels_hash = wanted.hash
-    -- What was pruned can be made again from nothing that is left: its summary stays as it is.
-    where not exists (
-        select from run_series as pruned
-        where
-            pruned.tenant_id = mapi.current_tenant()
-            and pruned.run_id = %(run)s
-            and pruned.key = wanted.key
-            and pruned.labels_hash = wanted.hash
-            and pruned.sealed_through_step is not null
-    )
-),
-chosen as (
-    select distinct on (part.key, part.labels_hash, points.step)
-        part.key, part.labels_hash, part.labels, part.id, part.attempt, part.source,
-        part.user_name,
-        points.step, points.time, points.value,
-        points.value not in ('NaN', 'Infinity', '-Infinity') as is_finite
-    from part
-    cross join lateral mapi.series_points(
-        mapi.current_tenant(), part.id, -1, 9223372036854775807
-    ) as points
-    where part.stop is null or points.step < part.stop
-    order by part.key, part.labels_hash, points.step, part.attempt desc
-),
-rebuilt as (
+-- From the points themselves, and what was pruned.
+with rebuilt as (
     insert into run_metric_summary (
         tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar,
         count, nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step,
-        max_value, max_step, finite_sum, change_seq, source, user_name
+        max_value, max_step, finite_sum, huge_sum, change_seq, source, user_name
     )
     select
-        mapi.current_tenant(), %(run)s, key, labels_hash, (array_agg(labels))[1], %(project)s,
-        max(attempt), (array_agg(id order by attempt desc))[1], bool_and(step = -1),
-        count(*), count(*) filter (where not is_finite), min(time), max(time), max(step),
-        (array_agg(value order by step desc))[1],
-        min(value) filter (where is_finite),
-        (array_agg(step order by value, step) filter (where is_finite))[1],
-        max(value) filter (where is_finite),
-        (array_agg(step order by value desc, step) filter (where is_finite))[1],
-        mapi.bounded_sum(
-            coalesce(sum(value) filter (where is_finite and abs(value) < 1e290), 0),
-            sum(value::numeric) filter (where is_finite and abs(value) >= 1e290)
-        ),
-        %(change_seq)s,
-        (array_agg(source order by attempt desc))[1],
-        (array_agg(user_name order by attempt desc))[1]
-    from chosen
-    group by key, labels_hash
-    order by key, labels_hash
+        mapi.current_tenant(), %(run)s, portion.key, portion.labels_hash, portion.labels,
+        %(project)s, portion.attempt, portion.series_id, portion.is_scalar, portion.count,
+        portion.nonfinite_count, portion.first_time, portion.last_time, portion.last_step,
+        portion.last_value, portion.min_value, portion.min_step, portion.max_value,
+        portion.max_step, portion.finite_sum, portion.huge_sum, %(change_seq)s, portion.source,
+        newest.user_name
+    from mapi.summary_portions(%(run)s, %(keys)s::text[], %(hashes)s::int8[], -1) as portion
+    join run_series as newest
+        on newest.tenant_id = mapi.current_tenant() and newest.id = portion.series_id
+    order by portion.key, portion.labels_hash
     on conflict (tenant_id, run_id, key, labels_hash) do update set
         attempt = excluded.attempt, series_id = excluded.series_id,
         is_scalar = excluded.is_scalar, count = excluded.count,
@@ -215,7 +172,7 @@ rebuilt as (
         last_value = excluded.last_value, min_value = excluded.min_value,
         min_step = excluded.min_step, max_value = excluded.max_value,
         max_step = excluded.max_step, finite_sum = excluded.finite_sum,
-        change_seq = excluded.change_seq, source = excluded.source
+        huge_sum = excluded.huge_sum, change_seq = excluded.change_seq, source = excluded.source
     returning key, labels_hash
 )
 delete from run_metric_summary as summary
@@ -228,13 +185,4 @@ where
     and not exists (
         select from rebuilt
         where rebuilt.key = wanted.key and rebuilt.labels_hash = wanted.hash
-    )
-    and not exists (
-        select from run_series as pruned
-        where
-            pruned.tenant_id = mapi.current_tenant()
-            and pruned.run_id = %(run)s
-            and pruned.key = wanted.key
-            and pruned.labels_hash = wanted.hash
-            and pruned.sealed_through_step is not null
     )

@@ -58,33 +58,51 @@ where
     and time < now() - make_interval(days => %(days)s)
 
 -- name: prunable
--- Those that have ended long enough ago, and were written to since they were pruned.
-select id from runs
+-- Those that have ended long enough ago and were changed since they were pruned, but for those that a
+-- rule keeps.
+select id, project_id from runs
 where
     tenant_id = mapi.current_tenant()
     and status in ('succeeded', 'failed', 'cancelled', 'lost')
     and coalesce(finished, heartbeat) < now() - make_interval(days => %(days)s)
-    and (pruned is null or heartbeat > pruned)
+    and pruned_seq < change_seq
     and trashed is null
+    and id > %(after)s
+    and not id = any (%(kept)s::uuid[])
 order by id
 limit %(limit)s
 
--- name: prunable_sum
+-- name: foresee_pruning
+-- What would go of the next such runs. Scalars are points that stay.
 select
-    count(*), coalesce(sum(point_count), 0)::bigint, coalesce(sum(log_count), 0)::bigint,
-    coalesce(sum(log_bytes), 0)::bigint, coalesce(sum(span_count), 0)::bigint,
-    coalesce(sum(span_bytes), 0)::bigint, coalesce(sum(compacted_count), 0)::bigint
-from runs
-where
-    tenant_id = mapi.current_tenant()
-    and status in ('succeeded', 'failed', 'cancelled', 'lost')
-    and coalesce(finished, heartbeat) < now() - make_interval(days => %(days)s)
-    and (pruned is null or heartbeat > pruned)
-    and trashed is null
+    run.id, run.project_id, run.id = any (%(kept)s::uuid[]),
+    run.point_count - (
+        select count(*)
+        from run_series as series
+        join run_metric_points as points
+            on points.tenant_id = series.tenant_id
+            and points.series_id = series.id
+            and points.step = -1
+        where series.tenant_id = run.tenant_id and series.run_id = run.id
+    ),
+    run.compacted_count, run.log_count, run.log_bytes, run.span_count, run.span_bytes
+from (
+    select * from runs
+    where
+        tenant_id = mapi.current_tenant()
+        and status in ('succeeded', 'failed', 'cancelled', 'lost')
+        and coalesce(finished, heartbeat) < now() - make_interval(days => %(days)s)
+        and pruned_seq < change_seq
+        and trashed is null
+        and id > %(after)s
+    order by id
+    limit %(limit)s
+) as run
+order by run.id
 
 -- name: trashed_sum
 select
-    count(*), coalesce(sum(point_count), 0)::bigint, coalesce(sum(log_count), 0)::bigint,
+    project_id, count(*), coalesce(sum(point_count), 0)::bigint, coalesce(sum(log_count), 0)::bigint,
     coalesce(sum(log_bytes), 0)::bigint, coalesce(sum(span_count), 0)::bigint,
     coalesce(sum(span_bytes), 0)::bigint, coalesce(sum(media_count), 0)::bigint,
     coalesce(sum(media_bytes), 0)::bigint, coalesce(sum(compacted_count), 0)::bigint
@@ -92,6 +110,61 @@ from runs
 where
     tenant_id = mapi.current_tenant()
     and trashed < now() - make_interval(days => %(days)s)
+group by project_id
+
+-- name: keep_summaries
+-- What the summaries say of the points that go. Nearly all of them speak of nothing else; of a series
+-- that has a scalar too it is told apart.
+insert into run_metric_pruned (
+    tenant_id, run_id, key, labels_hash, attempt, series_id, count, nonfinite_count, first_time,
+    last_time, last_step, last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum
+)
+with summary as materialized (
+    select
+        known.*,
+        exists (
+            select
+            from run_series as series
+            join run_metric_points as points
+                on points.tenant_id = series.tenant_id
+                and points.series_id = series.id
+                and points.step = -1
+            where
+                series.tenant_id = known.tenant_id
+                and series.run_id = known.run_id
+                and series.key = known.key
+                and series.labels_hash = known.labels_hash
+        ) as has_scalar
+    from run_metric_summary as known
+    where
+        known.tenant_id = mapi.current_tenant()
+        and known.run_id = %(run)s
+        and known.last_step >= 0
+)
+select
+    mapi.current_tenant(), %(run)s, key, labels_hash, attempt, series_id, count, nonfinite_count,
+    first_time, last_time, last_step, last_value, min_value, min_step, max_value, max_step,
+    finite_sum, huge_sum
+from summary
+where not has_scalar
+union all
+select
+    mapi.current_tenant(), %(run)s, key, labels_hash, attempt, series_id, count, nonfinite_count,
+    first_time, last_time, last_step, last_value, min_value, min_step, max_value, max_step,
+    finite_sum, huge_sum
+from mapi.summary_portions(
+    %(run)s,
+    (select array_agg(key order by key, labels_hash) from summary where has_scalar),
+    (select array_agg(labels_hash order by key, labels_hash) from summary where has_scalar),
+    0
+)
+on conflict (tenant_id, run_id, key, labels_hash) do update set
+    attempt = excluded.attempt, series_id = excluded.series_id, count = excluded.count,
+    nonfinite_count = excluded.nonfinite_count, first_time = excluded.first_time,
+    last_time = excluded.last_time, last_step = excluded.last_step,
+    last_value = excluded.last_value, min_value = excluded.min_value,
+    min_step = excluded.min_step, max_value = excluded.max_value,
+    max_step = excluded.max_step, finite_sum = excluded.finite_sum, huge_sum = excluded.huge_sum
 
 -- name: seal
 -- What is sent again below this step was here once, and is a duplicate.
@@ -133,6 +206,7 @@ update runs set
     span_count = 0,
     span_bytes = 0,
     pruned = clock_timestamp(),
+    pruned_seq = change_seq,
     change_seq = change_seq + 1,
     removed_seq = change_seq + 1
 where tenant_id = mapi.current_tenant() and id = %(run)s
@@ -145,17 +219,22 @@ where
     run.tenant_id = mapi.current_tenant()
     and run.status in ('succeeded', 'failed', 'cancelled', 'lost')
     and coalesce(run.finished, run.heartbeat) < now() - make_interval(days => %(days)s)
+    and not run.id = any (%(kept)s::uuid[])
 order by media.id
 limit %(limit)s
 
 -- name: media_of_old_runs_sum
-select count(*), coalesce(sum(media.size_bytes), 0)::bigint
+select run.project_id, count(*), coalesce(sum(media.size_bytes), 0)::bigint
 from run_media as media
 join runs as run on run.tenant_id = media.tenant_id and run.id = media.run_id
 where
     run.tenant_id = mapi.current_tenant()
     and run.status in ('succeeded', 'failed', 'cancelled', 'lost')
     and coalesce(run.finished, run.heartbeat) < now() - make_interval(days => %(days)s)
+    and not run.id = any (%(kept)s::uuid[])
+    -- The others go with their run.
+    and (run.trashed is null or run.trashed >= now() - make_interval(days => %(trash_days)s))
+group by run.project_id
 
 -- name: delete_media
 with gone as (
@@ -191,3 +270,20 @@ limit %(limit)s
 
 -- name: delete_project
 delete from projects where tenant_id = mapi.current_tenant() and id = %(project)s
+
+-- name: list_rules
+select rule.id, project.name, rule.filter, rule.sort, rule.best, rule.project_id
+from retention_rules as rule
+join projects as project on project.tenant_id = rule.tenant_id and project.id = rule.project_id
+where rule.tenant_id = mapi.current_tenant()
+order by project.name, rule.id
+
+-- name: insert_rule
+insert into retention_rules (tenant_id, project_id, filter, sort, best)
+values (mapi.current_tenant(), %(project)s, %(filter)s, %(sort)s, %(best)s)
+returning id
+
+-- name: delete_rule
+delete from retention_rules
+where tenant_id = mapi.current_tenant() and id = %(rule)s
+returning filter, sort, best

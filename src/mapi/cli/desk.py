@@ -1,0 +1,39 @@
+"""What commands of `mapi admin` share: whose, and how the platform is reached."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mapi.cli.settings import settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from mapi.serve.administration import Administration
+
+__all__ = ["administer", "project_option", "tenant_option"]
+
+
+def tenant_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--tenant``."""
+    return click.option("--tenant", default="local", show_default=True, help="Whose.")(function)
+
+
+def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--project``, which may be left out."""
+    return click.option("--project", help="One project; without it, all of the tenant.")(function)
+
+
+def administer(home: Path | None, work: Callable[[Administration], Awaitable[None]]) -> None:
+    """Do some work with the platform of a home, whether its server runs or not."""
+    from mapi.serve.administration import administration
+
+    async def run() -> None:
+        async with administration(settings_of(home)) as found:
+            await work(found)
+
+    asyncio.run(run())
