@@ -191,6 +191,33 @@ async def test_what_is_sent_again_to_a_pruned_run_is_a_duplicate_and_changes_no_
     assert (series["count"], series["last_value"], series["min_value"]) == (11, 0.01, 0.01)
 
 
+async def test_lines_of_a_writer_do_not_come_back_behind_retention(
+    database: Database, store: ObjectStore, caller: Caller, tenant: Tenant
+) -> None:
+    run = await make_old(caller, tenant)
+    sent = {"writer": "laptop", "seq": 0, "lines": [{"message": "one"}, {"message": "two"}]}
+    await caller.post(f"/v1/runs/{run}/logs", sent)
+    spans = [{"name": "a", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 1_000}]
+    await caller.post(f"/v1/runs/{run}/spans", {"writer": "spans", "seq": 0, "spans": spans})
+    value_of(
+        tenant,
+        "update mapi.runs set heartbeat = finished where id = %s",
+        run.removeprefix("run_"),
+    )
+    freed = await apply(database, store, tenant.reach, retention=Retention(tracking_days=1))
+    assert freed.pruned_runs == 1
+    assert rows_of(tenant, run)["run_logs"] == rows_of(tenant, run)["run_spans"] == 0
+    writers = (await caller.get(f"/v1/runs/{run}/writers"))["writers"]
+    assert {one["writer"]: one["seq"] for one in writers} == {"laptop": 1, "spans": 0}
+    again = await caller.post(f"/v1/runs/{run}/logs", sent)
+    assert (again["accepted"], again["duplicates"]) == (0, 2)
+    again = await caller.post(
+        f"/v1/runs/{run}/spans", {"writer": "spans", "seq": 0, "spans": spans}
+    )
+    assert (again["accepted"], again["duplicates"]) == (0, 1)
+    assert rows_of(tenant, run)["run_logs"] == rows_of(tenant, run)["run_spans"] == 0
+
+
 async def test_a_trial_says_what_would_be_deleted_and_deletes_nothing(
     caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, tmp_path: Path
 ) -> None:
