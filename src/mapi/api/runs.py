@@ -173,7 +173,7 @@ async def trash(
 
     async def work(connection: Connection) -> None:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
-        await trash_run(connection, run_id, expected=expected)
+        await trash_run(connection, run_id, by=request.user.name, expected=expected)
 
     await database.run(request.user.reach, work)
 
@@ -193,7 +193,7 @@ async def restore(
 
     async def work(connection: Connection) -> RunFacts:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
-        await restore_run(connection, run_id)
+        await restore_run(connection, run_id, by=request.user.name)
         return await get_run(connection, run_id)
 
     found = await database.run(request.user.reach, work)

@@ -131,7 +131,7 @@ def retention_remove(home: Path | None, *, number: int, tenant: str) -> None:
 )
 @click.pass_obj
 def compact(home: Path | None, *, hours: int | None) -> None:
-    """Compact the points of runs that are over: a sixth of the size, and the same answers.
+    """Compact the points of runs that are over: a fifth of the size, and the same answers.
 
     The server does so once an hour.
     """

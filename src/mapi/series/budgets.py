@@ -38,7 +38,7 @@ __all__ = [
 UNLIMITED: Final = "unlimited"
 #: About what a point takes in its table and in the index, and what in a chunk: usage is told, and no
 #: budget is counted, with it.
-_POINT_BYTES: Final = 110
+_POINT_BYTES: Final = 95
 _COMPACTED_POINT_BYTES: Final = 20
 _INT64_MAX: Final = 2**63 - 1
 _MEDIA: Final = frozenset({Budget.MEDIA_ITEMS, Budget.MEDIA_BYTES, Budget.MEDIA_ITEM_BYTES})

@@ -1,4 +1,4 @@
-"""Compaction: the points of a run that is over move from rows into chunks, a sixth of the size.
+"""Compaction: the points of a run that is over move from rows into chunks, a fifth of the size.
 
 A point stands in one place, as a row or in one chunk; the chunks of a series do not overlap, and
 readers see no difference. What is written later stands as rows again until the next compaction,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 from psycopg.rows import dict_row
 
-from mapi.access.identifiers import EXPERIMENT, new_uuid, text_from_uuid
+from mapi.access.audit import record
+from mapi.access.identifiers import EXPERIMENT, RUN, new_uuid, text_from_uuid
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, StateError
 from mapi.series.names import check_name, check_note
@@ -169,9 +170,15 @@ async def retry_run(connection: Connection, run_id: UUID, *, by: str) -> UUID:
 
 
 async def trash_run(
-    connection: Connection, run_id: UUID, *, expected: Expected | None = None
+    connection: Connection, run_id: UUID, *, by: str, expected: Expected | None = None
 ) -> None:
     """Put a run into the trash, where it stays restorable for a while; again changes nothing.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        by: who says so, for the audit.
+        expected: the versions that may be put there.
 
     Raises:
         NotFoundError: there is no such run.
@@ -181,10 +188,16 @@ async def trash_run(
     (expected or Expected()).check(row["version"], what="run")
     if row["trashed"] is None:
         await connection.execute(query("life.trash"), {"run": run_id, "is_trashed": True})
+        await record(connection, by, "run.trash", text_from_uuid(RUN, run_id))
 
 
-async def restore_run(connection: Connection, run_id: UUID) -> None:
+async def restore_run(connection: Connection, run_id: UUID, *, by: str) -> None:
     """Take a run out of the trash; one that is not there stays as it is.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        by: who says so, for the audit.
 
     Raises:
         NotFoundError: there is no such run, or its days in the trash are over.
@@ -192,6 +205,7 @@ async def restore_run(connection: Connection, run_id: UUID) -> None:
     row = await _lock(connection, run_id)
     if row["trashed"] is not None:
         await connection.execute(query("life.trash"), {"run": run_id, "is_trashed": False})
+        await record(connection, by, "run.restore", text_from_uuid(RUN, run_id))
 
 
 async def _lock(connection: Connection, run_id: UUID) -> dict[str, Any]:

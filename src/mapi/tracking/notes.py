@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from mapi.access.audit import record
+from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.database.door import together
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, ParamConflictError
@@ -147,7 +149,7 @@ async def write_tags(
 async def delete_tag(
     connection: Connection, run_id: UUID, key: str, *, sender: Sender = API
 ) -> None:
-    """Delete a tag.
+    """Delete a tag; the audit keeps what it was.
 
     Raises:
         InvalidError: the platform writes this tag.
@@ -160,8 +162,17 @@ async def delete_tag(
         raise InvalidError(Fault("/path/key", wrong))
     writing = await open_writing(connection, run_id, sender)
     cursor = await connection.execute(query("notes.delete_tag"), {"run": run_id, "key": key})
-    if not cursor.rowcount:
+    row = await cursor.fetchone()
+    if row is None:
         raise NotFoundError(f"The run has no tag {key!r}.")
+    await record(
+        connection,
+        "mapi" if sender.principal is None else sender.principal.name,
+        "tag.delete",
+        text_from_uuid(RUN, run_id),
+        key=key,
+        text=row[0],
+    )
     await close_writing(writing, Added(), is_removal=True)
 
 

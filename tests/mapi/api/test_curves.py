@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mapi.tracking.compaction import compact_run
+
 if TYPE_CHECKING:
     from tests.mapi.callers import Caller
+    from tests.mapi.tenants import Tenant
+
+    from mapi.database.door import Database
 
 pytestmark = pytest.mark.anyio
 
@@ -196,6 +202,45 @@ async def test_buckets_keep_every_extreme(caller: Caller, shape: str, buckets: i
     assert found == await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
 
 
+GREATEST = 2**63 - 1
+FAR = (-1, 0, 1, 2**31, 2**53 + 1, 2**62, GREATEST - 1, GREATEST)
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+async def test_steps_at_the_ends_of_what_can_be_stored_are_put_into_buckets(
+    caller: Caller, tenant: Tenant, database: Database, is_compacted: bool
+) -> None:
+    run = await caller.make_run()
+    rows = [
+        {"key": "loss", "value": float(at), **({"step": step} if step >= 0 else {})}
+        for at, step in enumerate(FAR)
+    ]
+    await caller.post(f"/v1/runs/{run}/metrics", {"points": rows})
+    if is_compacted:
+        await caller.send("PATCH", f"/v1/runs/{run}", json={"status": "succeeded"})
+        number = uuid.UUID(run.removeprefix("run_"))
+        assert await compact_run(database, tenant.reach, number) == len(FAR) - 1
+    path = f"/v1/runs/{run}/metrics/points"
+    for first in (-1, 0, 1, 2**62, GREATEST - 1, GREATEST):
+        for last in (-1, 0, 2**31, GREATEST - 1, GREATEST):
+            if first > last:
+                continue
+            inside = {step: float(at) for at, step in enumerate(FAR) if first <= step <= last}
+            for buckets in (1, 2, 3, 1_000):
+                params = {"key": "loss", "from": first, "to": last, "buckets": buckets}
+                found = await caller.get(path, params=params)
+                if len(inside) <= buckets:
+                    assert [one[2] for one in found["points"]] == [*inside.values()]
+                    continue
+                assert len(found["buckets"]) <= buckets
+                assert found["buckets"][0]["first"] == min(inside.values())
+                assert found["buckets"][-1]["last_step"] == max(inside)
+                assert sum(one["count"] for one in found["buckets"]) == len(inside)
+                assert found == await caller.get(path, params=params)
+                over_time = await caller.get(path, params={**params, "x": "time"})
+                assert over_time["points_total"] == len(inside)
+
+
 async def test_points_come_whenever_they_fit_into_the_buckets(caller: Caller) -> None:
     run = await caller.make_run()
     await caller.log(run, "loss", [float(one) for one in range(20)])
@@ -352,3 +397,38 @@ async def test_a_curve_over_attempts_has_the_newest_value_of_each_step(caller: C
         ]
         rule = bucket_by_rule(inside)
         assert bucket == {name: rule[name] for name in bucket}
+
+
+async def test_steps_at_the_ends_come_in_pages_and_in_groups(caller: Caller) -> None:
+    run = await caller.make_run()
+    rows = [
+        {"key": "loss", "value": float(at), **({"step": step} if step >= 0 else {})}
+        for at, step in enumerate(FAR)
+    ]
+    await caller.post(f"/v1/runs/{run}/metrics", {"points": rows})
+    for limit in (1, 3, 7, 8):
+        found = await pages(caller, f"/v1/runs/{run}/metrics/points", key="loss", limit=limit)
+        assert [one[0] for page in found for one in page["points"]] == [None, *FAR[1:]]
+    for first, last in ((-1, GREATEST), (GREATEST, GREATEST), (-1, -1)):
+        params = {"y": "loss", "from": first, "to": last}
+        (group,) = (await caller.get("/v1/run-groups", params=params))["groups"]
+        assert [one["step"] for one in group["points"]] == [
+            None if step < 0 else step for step in FAR if first <= step <= last
+        ]
+
+
+@pytest.mark.parametrize("places", [[-1.7e308, 1.7e308], [1.7e308, 1.79e308], [5e-324, 1e-323]])
+async def test_an_axis_of_the_greatest_and_least_numbers_has_buckets(
+    caller: Caller, places: list[float]
+) -> None:
+    run = await caller.make_run()
+    low, high = places
+    xs = [low, low / 2 + high / 2, high, low, high]
+    await caller.log(run, "place", xs)
+    await caller.log(run, "loss", [1.0, 2.0, 3.0, 4.0, 5.0])
+    for buckets in (1, 2, 3, 4):
+        params = {"key": "loss", "x": "place", "buckets": buckets}
+        found = await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
+        assert sum(one["count"] for one in found["buckets"]) == 5
+        assert (found["buckets"][0]["first_x"], found["buckets"][-1]["last_x"]) == (low, high)
+        assert found == await caller.get(f"/v1/runs/{run}/metrics/points", params=params)

@@ -342,3 +342,25 @@ async def test_a_retry_that_is_sent_again_is_made_once(caller: Caller) -> None:
     ]
     assert made[0] == made[1]
     assert len((await caller.get("/v1/runs"))["runs"]) == 2
+
+
+async def test_the_trash_and_back_and_a_deleted_tag_stand_in_the_audit_once(
+    caller: Caller,
+) -> None:
+    run = await caller.make_run(tags={"stage": "done"})
+    before = len((await caller.get("/v1/audit"))["entries"])
+    await caller.send("DELETE", f"/v1/runs/{run}/tags/stage", status=204)
+    await caller.send("DELETE", f"/v1/runs/{run}/tags/stage", status=404)
+    for _ in range(2):
+        await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    for _ in range(2):
+        await caller.post(f"/v1/runs/{run}/restore", None)
+    entries = (await caller.get("/v1/audit"))["entries"]
+    entries = entries[: len(entries) - before]
+    assert [(one["action"], one["object"]) for one in entries] == [
+        ("run.restore", run),
+        ("run.trash", run),
+        ("tag.delete", run),
+    ]
+    assert entries[-1]["fields"] == {"key": "stage", "text": "done"}
+    assert len({one["principal"] for one in entries}) == 1

@@ -50,6 +50,7 @@ on conflict (tenant_id, run_id, key) do update
 -- name: delete_tag
 delete from run_tags
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and key = %(key)s
+returning text
 
 -- name: list_tags
 select key, text, source, user_name as "user", time from run_tags
