@@ -36,8 +36,19 @@ async def find_project(connection: Connection, name: str, *, pointer: str) -> in
     return int(row[0])
 
 
-async def create_project(connection: Connection, principal: Principal, name: str) -> ProjectFacts:
+async def create_project(
+    connection: Connection, principal: Principal, name: str, *, is_got: bool = False
+) -> tuple[ProjectFacts, bool]:
     """Make a project; an admin of the tenant may.
+
+    Args:
+        connection: a transaction of the tenant.
+        principal: who makes it.
+        name: unique in the tenant.
+        is_got: whether one of the same name is an answer as well.
+
+    Returns:
+        The project, and whether it is new.
 
     Raises:
         ForbiddenError: the principal is none.
@@ -49,16 +60,34 @@ async def create_project(connection: Connection, principal: Principal, name: str
     wrong = check_title("the name of a project", name)
     if wrong is not None:
         raise InvalidError(Fault("/name", wrong))
+    known = await _known(connection, name) if is_got else None
+    if known is not None:
+        return known, False
     cursor = await connection.execute(query("access.count_projects"))
     (count,) = await cursor.fetchone() or (0,)
     if count >= PROJECTS_MAX:
         raise QuotaError(f"The tenant has {count} projects, which is the most it can have.", {})
     cursor = await connection.execute(query("access.insert_project"), {"name": name})
     row = await cursor.fetchone()
+    if row is None and is_got:
+        # Another one was faster, and has committed: the insert waited for that.
+        known = await _known(connection, name)
+        if known is not None:
+            return known, False
     if row is None:
-        raise NameTakenError(f"There is a project {name!r} already.")
+        raise NameTakenError(
+            f"There is a project {name!r} already; take another name, or send ?if_exists=get to have "
+            "that one.",
+            [Fault("/name", "unique in the tenant")],
+        )
     await record(connection, principal.name, "project.create", name)
-    return ProjectFacts(name=row[1], created=row[2], role=Role.ADMIN)
+    return ProjectFacts(name=row[1], created=row[2], role=Role.ADMIN), True
+
+
+async def _known(connection: Connection, name: str) -> ProjectFacts | None:
+    cursor = await connection.execute(query("access.get_project"), {"name": name})
+    row = await cursor.fetchone()
+    return None if row is None else ProjectFacts(name=row[0], created=row[1], role=Role.ADMIN)
 
 
 async def list_projects(connection: Connection, principal: Principal) -> ProjectPage:

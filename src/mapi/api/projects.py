@@ -1,14 +1,15 @@
 """``/v1/projects``: make and list."""
 
-from typing import Any
+from typing import Any, Literal
 
 from litestar import Request, Response, get, post
 from litestar.di import NamedDependency
+from litestar.params import FromQuery
 
 from mapi.access.projects import create_project, list_projects
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
-from mapi.api.description import BODY
+from mapi.api.description import ANSWERS, BODY
 from mapi.api.idempotency import MAKES
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
@@ -30,17 +31,23 @@ async def list_all(
 
 @post(
     "/v1/projects",
-    opt={RIGHT: Scope.ADMIN, BODY: ProjectCreate, MAKES: True},
+    opt={RIGHT: Scope.ADMIN, BODY: ProjectCreate, MAKES: True, ANSWERS: (200, 201)},
     summary="Make a project",
 )
 async def create(
-    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    if_exists: FromQuery[Literal["fail", "get"]] = "fail",
 ) -> Response[ProjectFacts]:
-    """Make a project; an admin of the tenant may."""
+    """Make a project; with `if_exists=get`, one of the same name is answered as it is.
+
+    An admin of the tenant may.
+    """
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)
     sent = decode(body, ProjectCreate, bytes_max=BODY_BYTES_MAX)
 
-    async def work(connection: Connection) -> ProjectFacts:
-        return await create_project(connection, request.user, sent.name)
+    async def work(connection: Connection) -> tuple[ProjectFacts, bool]:
+        return await create_project(connection, request.user, sent.name, is_got=if_exists == "get")
 
-    return Response(await database.run(request.user.reach, work), status_code=201)
+    found, is_new = await database.run(request.user.reach, work)
+    return Response(found, status_code=201 if is_new else 200)

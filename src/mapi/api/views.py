@@ -1,6 +1,6 @@
 """``/v1/saved-views``: searches of the runs table under names, shared by all of the project."""
 
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from litestar import Request, Response, delete, get, patch, post
@@ -51,26 +51,34 @@ async def list_all(  # noqa: PLR0917 - the query's own parameters, given by name
 
 @post(
     "/v1/saved-views",
-    opt={RIGHT: Scope.WRITE, BODY: ViewCreate, MAKES: True},
+    opt={RIGHT: Scope.WRITE, BODY: ViewCreate, MAKES: True, ANSWERS: (200, 201)},
     summary="Save a view",
 )
 async def create(
-    request: Request[Principal, Any, Any], database: NamedDependency[Database]
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    if_exists: FromQuery[Literal["fail", "get"]] = "fail",
 ) -> Response[ViewFacts]:
-    """Save a search under a name; a project has at most 200."""
+    """Save a search under a name; a project has at most 200.
+
+    With `if_exists=get`, one of the same name is answered as it is.
+    """
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), ViewCreate)
 
-    async def work(connection: Connection) -> ViewFacts:
+    async def work(connection: Connection) -> tuple[ViewFacts, bool]:
         project_id = await resolve_project(
             connection, request.user, sent.project, pointer="/project"
         )
         request.user.require(Scope.WRITE, project_id)
-        return await get_view(connection, await create_view(connection, project_id, sent))
+        view_id, is_new = await create_view(
+            connection, project_id, sent, is_got=if_exists == "get"
+        )
+        return await get_view(connection, view_id), is_new
 
-    found = await database.run(request.user.reach, work)
+    found, is_new = await database.run(request.user.reach, work)
     return Response(
         found,
-        status_code=201,
+        status_code=201 if is_new else 200,
         headers={"ETag": found.etag, "Location": f"/v1/saved-views/{found.id}"},
     )
 

@@ -88,10 +88,19 @@ def show(api: Client, *, view: str, output: str | None) -> None:
 
 @command.command("create")
 @click.argument("name")
+@click.option(
+    "--if-exists",
+    type=click.Choice(["fail", "get"]),
+    default="fail",
+    show_default=True,
+    help="What to do where the name is in use.",
+)
 @_search_options
 @body_option
 @asks
-def create(api: Client, *, name: str, output: str | None, **search: str | None) -> None:
+def create(
+    api: Client, *, name: str, if_exists: Any, output: str | None, **search: str | None
+) -> None:
     """Save a search under a name, and print its id; a project has at most 200.
 
     \b
@@ -99,7 +108,7 @@ def create(api: Client, *, name: str, output: str | None, **search: str | None) 
     """  # noqa: D301 - click reads the control character
     wanted: dict[str, Any] = {key: text for key, text in search.items() if text is not None}
     with pointing(wanted):
-        made = api.views.create(name, **wanted)
+        made = api.views.create(name, if_exists=if_exists, **wanted)
     if output is not None:
         print_body(made)
     else:

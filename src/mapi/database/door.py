@@ -21,7 +21,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mapi.database.session import SESSION_SETTINGS, as_options, role_settings
-from mapi.errors import DatabaseError, UnavailableError
+from mapi.errors import DatabaseError, StateError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -138,6 +138,7 @@ class Database:
         """Begin a transaction for one tenant; it commits at the end, or rolls back on an error.
 
         Raises:
+            StateError: what a row refers to was deleted meanwhile.
             UnavailableError: the database does not answer now.
         """
         async with self._connection() as connection:
@@ -164,6 +165,11 @@ class Database:
                 yield connection
         except PoolTimeout as error:
             raise UnavailableError("The database has no connection free; try again.") from error
+        except errors.ForeignKeyViolation as error:
+            # What is referred to is looked up first, so it went in between.
+            raise StateError(
+                "Something that this belongs to was deleted meanwhile; read it anew."
+            ) from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             if isinstance(error, (errors.DeadlockDetected, errors.SerializationFailure)):
                 raise

@@ -41,8 +41,19 @@ __all__ = [
 ]
 
 
-async def create_view(connection: Connection, project_id: int, sent: ViewCreate) -> UUID:
+async def create_view(
+    connection: Connection, project_id: int, sent: ViewCreate, *, is_got: bool = False
+) -> tuple[UUID, bool]:
     """Save a search under a name.
+
+    Args:
+        connection: a transaction whose reach has the project.
+        project_id: the project.
+        sent: the search and its name.
+        is_got: whether one of the same name is an answer as well, unchanged.
+
+    Returns:
+        Its number, and whether it is new.
 
     Raises:
         InvalidError: the name or a part of the search is wrong, or there is no such experiment.
@@ -57,6 +68,14 @@ async def create_view(connection: Connection, project_id: int, sent: ViewCreate)
     await connection.execute(query("views.lock_project"), {"project": project_id})
     cursor = await connection.execute(query("views.count"), {"project": project_id})
     (count,) = await cursor.fetchone() or (0,)
+    if is_got:
+        # Behind the lock: nobody makes one now.
+        cursor = await connection.execute(
+            query("views.find_name"), {"project": project_id, "name": sent.name}
+        )
+        known = await cursor.fetchone()
+        if known is not None:
+            return known[0], False
     view_id = new_uuid()
     if count < VIEWS_MAX:
         cursor = await connection.execute(
@@ -73,7 +92,7 @@ async def create_view(connection: Connection, project_id: int, sent: ViewCreate)
         )
         if await cursor.fetchone() is None:
             raise _taken(sent.name)
-        return view_id
+        return view_id, True
     raise QuotaError(
         f"The project has {count} saved views, which is as many as a project may have: delete one "
         "that nobody uses.",

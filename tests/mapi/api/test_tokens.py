@@ -324,3 +324,11 @@ async def test_names_of_projects_members_and_tokens_can_be_seen(
         assert made.status_code == 201
         again = await client.post("/v1/projects", json={"name": "new"})
         assert (again.status_code, again.json()["code"]) == (409, "NAME_TAKEN")
+        got = await client.post("/v1/projects?if_exists=get", json={"name": "new"})
+        assert (got.status_code, got.json()) == (200, made.json())
+        other = await client.post("/v1/projects?if_exists=get", json={"name": "newer"})
+        assert other.status_code == 201
+        answers = await asyncio.gather(
+            *(client.post("/v1/projects?if_exists=get", json={"name": "raced"}) for _ in range(8))
+        )
+        assert sorted(one.status_code for one in answers) == [200] * 7 + [201]

@@ -97,6 +97,24 @@ async def test_a_name_is_unique_in_the_project(caller: Caller) -> None:
     assert answer.json()["code"] == "NAME_TAKEN"
 
 
+async def test_the_view_that_has_a_name_can_be_had_as_it_is(caller: Caller) -> None:
+    made = await make(caller, filter="status = failed")
+    sent = {"name": "best", "filter": "status = running"}
+    assert await caller.post("/v1/saved-views?if_exists=get", sent) == made
+    other = await caller.post("/v1/saved-views?if_exists=get", {**sent, "name": "b"}, status=201)
+    assert other["filter"] == "status = running"
+
+    async def ask() -> str:
+        answer = await caller.client.post(
+            "/v1/saved-views?if_exists=get", json={"name": "raced"}, headers=caller.headers
+        )
+        assert answer.status_code in {200, 201}, answer.text
+        found: str = answer.json()["id"]
+        return found
+
+    assert len(set(await asyncio.gather(*(ask() for _ in range(10))))) == 1
+
+
 async def test_a_project_has_room_for_two_hundred_also_when_many_save_at_once(
     caller: Caller,
 ) -> None:

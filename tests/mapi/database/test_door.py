@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from mapi.database.door import Database
+from mapi.errors import StateError
 
 if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
@@ -93,4 +94,20 @@ async def test_a_nested_transaction_can_fail_alone(database: Database, tenant: T
             await fail(connection)
     async with database.transaction(tenant.reach) as connection:
         cursor = await connection.execute("select count(*) from audit")
+        assert await cursor.fetchone() == (1,)
+
+
+async def test_what_was_deleted_meanwhile_is_told_as_such(
+    database: Database, tenant: Tenant
+) -> None:
+    async def work(connection: Connection) -> None:
+        await connection.execute(
+            "insert into runs (tenant_id, id, project_id, kind, status)"
+            " values (mapi.current_tenant(), gen_random_uuid(), -1, 'external', 'running')"
+        )
+
+    with pytest.raises(StateError, match="deleted meanwhile"):
+        await database.run(tenant.reach, work)
+    async with database.transaction(tenant.reach) as connection:  # the connection works on
+        cursor = await connection.execute("select 1")
         assert await cursor.fetchone() == (1,)

@@ -116,6 +116,10 @@ insert into projects (tenant_id, name) values (mapi.current_tenant(), %(name)s)
 on conflict (tenant_id, name) do nothing
 returning id, name, created
 
+-- name: get_project
+select name, created from projects
+where tenant_id = mapi.current_tenant() and name = %(name)s
+
 -- name: count_projects
 select count(*) from projects where tenant_id = mapi.current_tenant()
 

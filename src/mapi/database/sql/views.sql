@@ -17,6 +17,10 @@ values (
 on conflict (tenant_id, project_id, name) do nothing
 returning id
 
+-- name: find_name
+select id from saved_views
+where tenant_id = mapi.current_tenant() and project_id = %(project)s and name = %(name)s
+
 -- name: facts
 select
     view.id, project.name as project, view.project_id, view.experiment_id, view.name, view.filter,

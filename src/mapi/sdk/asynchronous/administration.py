@@ -98,10 +98,25 @@ class AsyncTokens(AsyncResource):
 class AsyncProjects(AsyncResource):
     """Projects: make, list."""
 
-    async def create(self, name: str) -> ProjectFacts:
-        """Make a project; an admin of the tenant may."""
-        body = checked({"name": name}, ProjectCreate)
-        return await self._post("projects", answer=ProjectFacts, body=body, makes=True)
+    async def create(
+        self, name: str, *, if_exists: Literal["fail", "get"] = "fail"
+    ) -> ProjectFacts:
+        """Make a project; an admin of the tenant may.
+
+        Args:
+            name: unique in the tenant.
+            if_exists: ``get`` returns the one of the same name as it is.
+
+        Raises:
+            NameTakenError: there is one of the same name.
+        """
+        return await self._post(
+            "projects",
+            answer=ProjectFacts,
+            body=checked({"name": name}, ProjectCreate),
+            makes=True,
+            query=query_of(if_exists=if_exists),
+        )
 
     async def list(self) -> ProjectList:
         """Return the projects that you see, and what you are in each."""

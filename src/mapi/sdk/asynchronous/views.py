@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -33,6 +33,7 @@ class AsyncViews(AsyncResource):
         sort: Listed = None,
         columns: Listed = None,
         experiment: Named | None = None,
+        if_exists: Literal["fail", "get"] = "fail",
     ) -> ViewFacts:
         """Save a search under a name; a project has at most 200.
 
@@ -42,9 +43,11 @@ class AsyncViews(AsyncResource):
             sort: in which order.
             columns: with which columns.
             experiment: whose view it is.
+            if_exists: ``get`` returns the one of the same name as it is.
 
         Raises:
             SchemaInvalidError: the search is wrong; the faults point at the place in the text.
+            NameTakenError: there is one of the same name.
             QuotaExceededError: the project has 200 views.
         """
         checked_text(name=name)
@@ -57,7 +60,13 @@ class AsyncViews(AsyncResource):
             project=self._project,
         )
         body = checked(sent, ViewCreate)
-        return await self._post("saved-views", answer=ViewFacts, body=body, makes=True)
+        return await self._post(
+            "saved-views",
+            answer=ViewFacts,
+            body=body,
+            makes=True,
+            query=query_of(if_exists=if_exists),
+        )
 
     async def get(self, view: Named) -> ViewFacts:
         """Return one view."""

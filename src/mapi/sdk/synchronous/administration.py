@@ -100,10 +100,23 @@ class Tokens(Resource):
 class Projects(Resource):
     """Projects: make, list."""
 
-    def create(self, name: str) -> ProjectFacts:
-        """Make a project; an admin of the tenant may."""
-        body = checked({"name": name}, ProjectCreate)
-        return self._post("projects", answer=ProjectFacts, body=body, makes=True)
+    def create(self, name: str, *, if_exists: Literal["fail", "get"] = "fail") -> ProjectFacts:
+        """Make a project; an admin of the tenant may.
+
+        Args:
+            name: unique in the tenant.
+            if_exists: ``get`` returns the one of the same name as it is.
+
+        Raises:
+            NameTakenError: there is one of the same name.
+        """
+        return self._post(
+            "projects",
+            answer=ProjectFacts,
+            body=checked({"name": name}, ProjectCreate),
+            makes=True,
+            query=query_of(if_exists=if_exists),
+        )
 
     def list(self) -> ProjectList:
         """Return the projects that you see, and what you are in each."""

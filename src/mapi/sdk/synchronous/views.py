@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -35,6 +35,7 @@ class Views(Resource):
         sort: Listed = None,
         columns: Listed = None,
         experiment: Named | None = None,
+        if_exists: Literal["fail", "get"] = "fail",
     ) -> ViewFacts:
         """Save a search under a name; a project has at most 200.
 
@@ -44,9 +45,11 @@ class Views(Resource):
             sort: in which order.
             columns: with which columns.
             experiment: whose view it is.
+            if_exists: ``get`` returns the one of the same name as it is.
 
         Raises:
             SchemaInvalidError: the search is wrong; the faults point at the place in the text.
+            NameTakenError: there is one of the same name.
             QuotaExceededError: the project has 200 views.
         """
         checked_text(name=name)
@@ -59,7 +62,13 @@ class Views(Resource):
             project=self._project,
         )
         body = checked(sent, ViewCreate)
-        return self._post("saved-views", answer=ViewFacts, body=body, makes=True)
+        return self._post(
+            "saved-views",
+            answer=ViewFacts,
+            body=body,
+            makes=True,
+            query=query_of(if_exists=if_exists),
+        )
 
     def get(self, view: Named) -> ViewFacts:
         """Return one view."""
