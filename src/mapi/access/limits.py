@@ -10,9 +10,10 @@ from psycopg.types.json import Jsonb
 
 from mapi.access.audit import record
 from mapi.database.queries import query
-from mapi.errors import Fault, ForbiddenError, InvalidError
+from mapi.errors import Fault, InvalidError
 from mapi.series.budgets import UNLIMITED, merged_budgets, point_bytes
 from mapi.wire.administration import UsageAnswer, UsageRow
+from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +42,7 @@ async def set_project_limits(
     project: tuple[int, str],
     changes: Mapping[Budget, int | str | None],
 ) -> None:
-    """Change the limits of a project; an admin of the tenant may, up to the tenant's own.
+    """Change the limits of a project; an admin of it may, up to the tenant's own.
 
     Args:
         connection: of the tenant.
@@ -50,12 +51,11 @@ async def set_project_limits(
         changes: by budget; ``None`` goes back to the tenant's.
 
     Raises:
-        ForbiddenError: the principal is no admin of the tenant.
+        ForbiddenError: the principal is no admin of the project.
         InvalidError: a limit is above the tenant's.
     """
-    if not principal.is_tenant_admin:
-        raise ForbiddenError("Limits are set by an admin of the tenant.")
     project_id, name = project
+    principal.require(Scope.ADMIN, project_id)
     tenant, own = await read_limits(connection, project_id)
     most = merged_budgets(tenant).to_json()
     for budget, limit in changes.items():

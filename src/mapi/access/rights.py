@@ -105,8 +105,15 @@ class Principal:
         found = [self.roles[one] for one in places if one in self.roles]
         return frozenset[Scope]().union(*(ROLE_SCOPES[role] for role in found))
 
-    def require(self, scope: Scope, project_id: int | None = None) -> None:
+    def require(
+        self, scope: Scope, project_id: int | None = None, *, what: str = "object"
+    ) -> None:
         """Let through whoever may do this.
+
+        Args:
+            scope: what is to be done.
+            project_id: where; ``None`` asks for the whole tenant.
+            what: is it done with; who may not know of it hears what is said of one that is missing.
 
         Raises:
             NotFoundError: the principal may not even read there: it does not exist for them.
@@ -115,7 +122,7 @@ class Principal:
         if self.may(scope, project_id):
             return
         if project_id is not None and not self.may(Scope.READ, project_id):
-            raise NotFoundError("There is no such object.")
+            raise NotFoundError(f"There is no such {what}.")
         raise ForbiddenError(
             f"This needs the scope {scope.value!r}, and a role that has it; {self.name!r} has not. "
             "Ask an admin of the project for the role, or make a token with that scope."

@@ -88,7 +88,7 @@ async def read(
     """Return the attempts of a run that were registered."""
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
-        request.user.require(Scope.READ, await project_of(connection, run_id))
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         return AttemptList(attempts=await list_attempts(connection, run_id))
 
 

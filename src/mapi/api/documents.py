@@ -105,7 +105,7 @@ async def _read(
     stream, rank = at
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
-        request.user.require(Scope.READ, await project_of(connection, run_id))
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         if "\x00" in stream:
             raise NotFoundError("No stream is called so.")
         content, time = await get_document(connection, run_id, name, stream=stream, rank=rank)

@@ -39,7 +39,8 @@ from mapi.wire.events import ProjectFrame
 
 __all__ = ["ABORT", "IS_QUIET", "follow_project", "follow_run", "note_changes"]
 
-#: The extension of the server's scope by which an answer cuts its reader.
+#: The extension of the server's scope by which an answer ends its connection (`abort`), or cuts a
+#: reader together with what it has not taken (`cut`).
 ABORT = "mapi.abort"
 #: So long after the server was told to stop a stream may still take to send its last frame.
 _LAST_SECONDS = 0.5
@@ -131,7 +132,7 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
         project_id = await resolve_project(
             connection, request.user, project, pointer="/query/project"
         )
-        request.user.require(Scope.READ, project_id)
+        request.user.require(Scope.READ, project_id, what="project")
         returned = request.headers.get("last-event-id")
         deleted = await _deleted_since(connection, project_id, returned)
     following.require_place()
@@ -331,11 +332,13 @@ class _EventStream(ASGIStreamingResponse):
     def __init__(self, frames: AsyncIterator[bytes], changes: Changes) -> None:
         super().__init__(iterator=frames, headers=_HEADERS, media_type=_MEDIA_TYPE)
         self._changes = changes
+        self._cut: Callable[[], None] | None = None
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         """Send until there is no more, or the server ends: it waits for no reader then."""
         extensions: Any = scope.get("extensions") or {}
-        abort = extensions.get(ABORT, {}).get("abort")
+        connection = extensions.get(ABORT, {})
+        abort, self._cut = connection.get("abort"), connection.get("cut")
 
         def end() -> None:
             # What a reader has not taken keeps its connection open, behind the end of the answer too.
@@ -353,8 +356,11 @@ class _EventStream(ASGIStreamingResponse):
         try:
             await super().send_body(timed, receive)
         except* TimeoutError:
-            # The server below closes the connection of an answer that has no end.
             _logger.info("a reader was cut: it did not read for %g seconds", _SEND_SECONDS)
+            if self._cut is not None:
+                # Closed in order, it would stay open until all that waits for the reader was taken.
+                self._cut()
+                await asyncio.sleep(0)  # the server below hears of it before this answer is over
         finally:
             await self.iterator.aclose()  # type: ignore[union-attr]
 

@@ -223,5 +223,6 @@ async def _archived(
 
 async def _find(connection: Connection, principal: Principal, text: str, *, scope: Scope) -> UUID:
     experiment_id = uuid_from_text(EXPERIMENT, text)
-    principal.require(scope, await experiment_project(connection, experiment_id))
+    project_id = await experiment_project(connection, experiment_id)
+    principal.require(scope, project_id, what="experiment")
     return experiment_id

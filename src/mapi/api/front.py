@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from litestar.enums import ScopeType
 
-from mapi.api.problems import encoded_problem
+from mapi.api.problems import IS_GONE, encoded_problem
 from mapi.errors import Fault, ForbiddenError, InvalidError
 from mapi.wire.enums import ProblemCode
 from mapi.wire.problems import PROBLEM_MEDIA_TYPE
@@ -70,7 +70,7 @@ class Front:
             return
         request_id = f"req_{token_hex(8)}"
         scope.setdefault("state", {})["request_id"] = request_id
-        traffic = _Traffic(receive, send, request_id, is_secure=scope["scheme"] == "https")
+        traffic = _Traffic(receive, send, scope, request_id)
         started = time.perf_counter()
         self._meters.under_way.inc()
         try:
@@ -152,10 +152,14 @@ _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "
 class _Traffic:
     """Counts the bytes of one request and completes the headers of its answer."""
 
-    def __init__(self, receive: Receive, send: Send, request_id: str, *, is_secure: bool) -> None:
+    def __init__(  # noqa: PLR0917 - the application's own three, in their order
+        self, receive: Receive, send: Send, scope: HTTPScope, request_id: str
+    ) -> None:
         self._receive = receive
         self._send = send
-        self._is_secure = is_secure
+        self._is_secure = scope["scheme"] == "https"
+        self._state = scope["state"]
+        self._is_body_over = False
         self.request_id = request_id
         #: 499 is what proxies write when the client went away before an answer.
         self.status = 499
@@ -166,6 +170,10 @@ class _Traffic:
         message = await self._receive()
         if message["type"] == "http.request":
             self.received_bytes += len(message.get("body", b""))
+            self._is_body_over = not message.get("more_body", False)
+        elif not self._is_body_over:
+            # What comes of half a body is nobody's fault but the network's.
+            self._state[IS_GONE] = True
         return message
 
     async def send(self, message: Message) -> None:

@@ -98,7 +98,9 @@ async def _read(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            break  # the client went away: what came is no whole body, and is refused as such
+            raise InvalidError(
+                Fault("", "the body ends too early", code=ProblemCode.BODY_UNREADABLE)
+            )
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > BODY_BYTES_MAX:

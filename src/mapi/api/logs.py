@@ -69,6 +69,6 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     # What no line can hold, none holds; the database would not even take the question.
     wanted = LogQuery(level=level, text=q, after=after, limit=limit)
     async with database.transaction(request.user.reach) as connection:
-        request.user.require(Scope.READ, await project_of(connection, run_id))
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         lines = [] if "\x00" in q else await read_lines(connection, run_id, wanted)
     return LogPage(lines=lines, next_after=lines[-1].id if lines else after)

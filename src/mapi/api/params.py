@@ -59,6 +59,6 @@ async def read(  # noqa: PLR0917 - the route's own parameters, given by name
     """Return the params of a run by key; nearly always all of them."""
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
-        request.user.require(Scope.READ, await project_of(connection, run_id))
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         found, next_after = await list_params(connection, run_id, after=after)
     return Params(params=found, next_after=next_after)

@@ -74,7 +74,7 @@ async def read_writers(
     """Return the highest sequence number that was taken of each writer."""
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
-        request.user.require(Scope.READ, await project_of(connection, run_id))
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         found = await list_writers(connection, run_id)
     return Writers(writers=[WriterPosition(writer=writer, seq=seq) for writer, seq in found])
 

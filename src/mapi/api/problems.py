@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from litestar import Request
     from litestar.handlers.base import BaseRouteHandler
 
-__all__ = ["answer_to", "answers_by_exception", "encoded_problem"]
+__all__ = ["IS_GONE", "answer_to", "answers_by_exception", "encoded_problem"]
 
 _logger: Final = logging.getLogger("mapi.api")
+#: What a request's state holds when its client went away before the end of the body.
+IS_GONE: Final = "is_gone"
 #: Where the codes are explained.
 _PAGES: Final = "https://expr-tracker.readthedocs.io/problems/"
 _RETRY_SECONDS: Final = 1
@@ -94,7 +96,12 @@ _encoder: Final = msgspec.json.Encoder()
 
 def answer_to(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Return the answer to a request that raised ``error``."""
-    request_id = request.scope.get("state", {}).get("request_id", "")
+    state = request.scope.get("state", {})
+    request_id = state.get("request_id", "")
+    if state.get(IS_GONE) and isinstance(error, (errors.MapiError, HTTPException)):
+        # Nobody reads it; it is counted as what proxies write then.
+        _logger.debug("the client went away before the end of its body: %s", error)
+        return Response(b"", status_code=499, media_type=PROBLEM_MEDIA_TYPE)
     status, headers, body = encoded_problem(
         error,
         request_id=request_id,

@@ -34,5 +34,5 @@ async def find_run(
     """
     run_id = uuid_from_text(RUN, text)
     project_id = await project_of(connection, run_id)
-    principal.require(scope, project_id)
+    principal.require(scope, project_id, what="run")
     return run_id, project_id

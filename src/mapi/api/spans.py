@@ -73,7 +73,7 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
         position = cursors.read(cursor, question)
         after = position["start_ns"], position["id"]
     async with database.transaction(request.user.reach) as connection:
-        request.user.require(Scope.READ, await project_of(connection, run_id))
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         if stream is not None and "\x00" in stream:
             return Response(SpanPage(spans=[]))
         spans, end = await read_spans(

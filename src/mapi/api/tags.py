@@ -70,7 +70,7 @@ async def read(
     """Return the tags of a run."""
     run_id = uuid_from_text(RUN, run)
     async with database.transaction(request.user.reach) as connection:
-        request.user.require(Scope.READ, await project_of(connection, run_id))
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         return await list_tags(connection, run_id)
 
 

@@ -150,5 +150,5 @@ async def remove(
 
 async def _find(connection: Connection, principal: Principal, text: str, *, scope: Scope) -> UUID:
     view_id = uuid_from_text(VIEW, text)
-    principal.require(scope, await view_project(connection, view_id))
+    principal.require(scope, await view_project(connection, view_id), what="saved view")
     return view_id

@@ -175,7 +175,7 @@ async def open_writing(
         raise NotFoundError("There is no such run.")
     project_id, change_seq, is_trashed, kind, dropped, *rest = row
     if sender.principal is not None:
-        sender.principal.require(sender.scope, project_id)
+        sender.principal.require(sender.scope, project_id, what="run")
     if is_trashed:
         raise StateError("The run is in the trash; restore it before you write to it.")
     return Writing(

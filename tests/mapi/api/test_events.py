@@ -370,9 +370,10 @@ async def test_silence_is_broken_by_comments_and_ended_by_the_server(
         await one.caller.get(f"/v1/runs/{run}/events", status=503)
 
 
-async def test_a_reader_that_does_not_read_is_cut(
+async def test_a_reader_that_does_not_read_is_cut_and_holds_no_connection(
     database_url: str, token: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In order it would end only when the reader has taken what waits for it, which may be never."""
     monkeypatch.setattr(events, "_SEND_SECONDS", 0.3)
     async with replica(database_url, token) as one:
         run = await one.caller.make_run()
@@ -394,6 +395,8 @@ async def test_a_reader_that_does_not_read_is_cut(
         async with asyncio.timeout(20):
             while one.changes.is_followed():  # noqa: ASYNC110 - the server has no event for it
                 await asyncio.sleep(0.05)
+            with pytest.raises(ConnectionResetError):
+                await reader.read()
         writer.close()
 
 

@@ -235,6 +235,61 @@ async def test_a_defect_is_answered_with_its_request_id_and_logged_without_secre
     assert token.text not in log.getvalue()
 
 
+@pytest.mark.parametrize("is_keyed", [False, True])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/runs", "application/json"),
+        ("/v1/import", "application/x-ndjson"),
+        ("/v1/uploads", "multipart/form-data; boundary=x"),
+        ("/sign-in", "application/x-www-form-urlencoded"),
+    ],
+)
+async def test_a_client_that_goes_away_in_its_body_is_no_defect(
+    database: Database, tenant: Tenant, log: io.StringIO, path: str, kind: str, *, is_keyed: bool
+) -> None:
+    entrance = Entrance(logs_requests=True, metrics_open=True)
+    app = build_app(database, version="0", objects=temporary_objects(), entrance=entrance)
+    headers = {
+        "host": "127.0.0.1",
+        "authorization": f"Bearer {give_token(tenant, Scope.ADMIN).text}",
+        "content-type": kind,
+        "content-length": "99",
+    }
+    if is_keyed:
+        headers["idempotency-key"] = "once"
+    messages: list[Any] = [
+        {"type": "http.request", "body": b'{"name": ', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Any:
+        return messages.pop(0) if len(messages) > 1 else messages[0]
+
+    async def send(_message: Any) -> None:
+        pass  # there is nobody
+
+    scope: Any = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 8765),
+    }
+    await app(scope, receive, send)
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [(line["level"], line.get("status")) for line in lines] == [("info", 499)]
+    async with client_of(app) as client:
+        assert 'status="500"' not in (await client.get("/metrics")).text
+
+
 async def test_the_meters_are_open_on_loopback_only_or_to_the_operators_token(
     database: Database, tenant: Tenant
 ) -> None:

@@ -104,10 +104,20 @@ async def test_without_a_token_that_counts_only_public_routes_answer(
     assert seen > 10
 
 
-async def test_nobody_reads_or_changes_what_belongs_to_another_tenant(
-    app: Litestar, tenant: Tenant, other_tenant: Tenant
+@pytest.mark.parametrize("whose", ["another tenant's", "another project's", "a bound token's"])
+async def test_what_is_not_yours_is_answered_as_what_does_not_exist(
+    app: Litestar, tenant: Tenant, other_tenant: Tenant, whose: str
 ) -> None:
-    stranger = give_token(other_tenant, Scope.ADMIN)
+    elsewhere = value_of(
+        tenant,
+        "insert into mapi.projects (tenant_id, name) values (%s, 'elsewhere') returning id",
+        tenant.id,
+    )
+    token = {
+        "another tenant's": lambda: give_token(other_tenant, Scope.ADMIN).text,
+        "another project's": lambda: make_person(tenant, Role.ADMIN, project_id=elsewhere).token,
+        "a bound token's": lambda: give_token(tenant, Scope.ADMIN, project_id=elsewhere).text,
+    }[whose]()
     for method, path, handler in routes(app):
         if "{" not in path or handler.opt.get(PUBLIC):
             continue
@@ -120,7 +130,7 @@ async def test_nobody_reads_or_changes_what_belongs_to_another_tenant(
         more = named(app, method, handler)
         if method in {"POST", "PUT", "PATCH"}:
             more["json"] = body_for(handler)
-        async with client_of(app, stranger.text) as client:
+        async with client_of(app, token) as client:
             other = await client.request(method, theirs, **more)
             none = await client.request(method, missing, **more)
         assert other.status_code == 404, (method, path, other.text)
@@ -137,6 +147,42 @@ def told(answer: Any) -> tuple[int, dict[str, Any]]:
     return answer.status_code, {
         name: value for name, value in answer.json().items() if name != "request_id"
     }
+
+
+async def test_an_admin_of_a_project_sets_its_limits_up_to_the_tenants(
+    app: Litestar, tenant: Tenant
+) -> None:
+    elsewhere = value_of(
+        tenant,
+        "insert into mapi.projects (tenant_id, name) values (%s, 'elsewhere') returning id",
+        tenant.id,
+    )
+    here = make_person(tenant, Role.ADMIN, project_id=tenant.project_id).token
+    for token, status in (
+        (here, 200),
+        (give_token(tenant, Scope.ADMIN, project_id=tenant.project_id).text, 200),
+        (make_person(tenant, Role.RUNNER, project_id=tenant.project_id).token, 403),
+        (make_person(tenant, Role.ADMIN, project_id=elsewhere).token, 422),
+    ):
+        async with client_of(app, token) as client:
+            body = {"project": "default", "tracking": {"points": 7}}
+            answer = await client.put("/v1/limits", json=body)
+            assert answer.status_code == status, answer.text
+            if status == 200:
+                assert answer.json()["tracking"]["points"] == 7
+    async with client_of(app, here) as client:
+        too_much = {"project": "default", "tracking": {"points": "unlimited"}}
+        assert (await client.put("/v1/limits", json=too_much)).status_code == 422
+        nobody = {"project": None, "tracking": {"points": 7}}
+        assert (await client.put("/v1/limits", json=nobody)).status_code == 403
+    assert (
+        value_of(
+            tenant,
+            "select count(*) from mapi.audit where tenant_id = %s and action = 'limits.set'",
+            tenant.id,
+        )
+        == 2
+    )
 
 
 async def test_a_viewer_reads_and_nothing_else(app: Litestar, tenant: Tenant) -> None:
