@@ -388,13 +388,20 @@ async def prune_run(database: Database, reach: Reach, run_id: UUID) -> Freed:
         await connection.execute(
             query("retention.note_pruned"), {**about, "points": points.points}
         )
-        return points + Freed(
-            pruned_runs=int(points.points + log_lines + spans > 0),
-            log_lines=log_lines,
-            spans=spans,
-            log_bytes=log_bytes,
-            span_bytes=span_bytes,
+        freed = points + Freed(
+            log_lines=log_lines, spans=spans, log_bytes=log_bytes, span_bytes=span_bytes
         )
+        if not freed.rows:
+            return freed
+        await record(
+            connection,
+            OPERATOR,
+            "run.prune",
+            text_from_uuid(RUN, run_id),
+            rows=freed.rows,
+            size_bytes=freed.size_bytes,
+        )
+        return freed + Freed(pruned_runs=1)
 
     return await database.run(reach, work)
 
@@ -408,18 +415,31 @@ async def _delete_old_media(
     """
     for _ in range(_LOOKS_MAX):
 
-        async def work(connection: Connection) -> list[tuple[str, int]]:
+        async def work(connection: Connection) -> list[tuple[UUID, str, int]]:
             cursor = await connection.execute(
                 query("retention.media_of_old_runs"),
                 {"days": days, "kept": kept, "limit": _LOOK_MAX},
             )
             ids = [row[0] for row in await cursor.fetchall()]
             cursor = await connection.execute(query("retention.delete_media"), {"ids": ids})
-            return [(row[0], row[1]) for row in await cursor.fetchall()]
+            gone: list[tuple[UUID, str, int]] = [
+                (row[0], row[1], row[2]) for row in await cursor.fetchall()
+            ]
+            for run_id in sorted({one[0] for one in gone}):
+                sizes = [size for of_run, _, size in gone if of_run == run_id]
+                await record(
+                    connection,
+                    OPERATOR,
+                    "media.prune",
+                    text_from_uuid(RUN, run_id),
+                    rows=len(sizes),
+                    size_bytes=sum(sizes),
+                )
+            return gone
 
         gone = await database.run(reach, work)
-        await let_go(database, store, [key for key, _ in gone])
+        await let_go(database, store, [key for _, key, _ in gone])
         if gone:
-            yield Freed(media_items=len(gone), media_bytes=sum(size for _, size in gone))
+            yield Freed(media_items=len(gone), media_bytes=sum(size for _, _, size in gone))
         if len(gone) < _LOOK_MAX:
             break

@@ -172,6 +172,12 @@ async def test_searches_find_the_same_before_and_after_pruning(
     rows = rows_of(tenant, run)
     assert (rows["run_logs"], rows["run_spans"], rows["run_media"]) == (0, 0, 0)
     assert rows["points"] == 2  # the scalar, and the young run's
+    entries = (await caller.get("/v1/audit"))["entries"][:2]
+    assert [(one["action"], one["object"], one["fields"]["rows"]) for one in entries] == [
+        ("media.prune", run, 1),
+        ("run.prune", run, 12),
+    ]
+    assert entries[0]["fields"]["size_bytes"] == len(png())
     assert (await caller.get(f"/v1/runs/{young}/metrics/points?key=loss"))["points_total"] == 1
     assert await apply(database, store, tenant.reach, retention=STRICT) == Freed()
 
@@ -388,3 +394,45 @@ async def test_two_replicas_that_tidy_at_once_delete_once(
 
 def _admin(tenant: Tenant) -> Principal:
     return Principal(tenant.id, "an admin", "", frozenset({Scope.ADMIN}))
+
+
+async def test_a_deletion_that_is_stopped_goes_on_where_it_was(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, tmp_path: Path
+) -> None:
+    old = [await make_old(caller, tenant) for _ in range(3)]
+    trashed = [await make_old(caller, tenant) for _ in range(3)]
+    for run in trashed:
+        await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    foreseen = (await foresee(database, tenant.reach, retention=STRICT))["default"]
+    heard: list[int] = []
+    stops = 0
+    while True:
+        job = asyncio.create_task(
+            apply(database, store, tenant.reach, retention=STRICT, told=heard.append)
+        )
+        # Each time a little later: in the middle of every statement once.
+        done, _ = await asyncio.wait([job], timeout=0.002 * (stops % 20))
+        if done:
+            break
+        job.cancel()
+        await asyncio.gather(job, return_exceptions=True)
+        stops += 1
+    assert stops > 0
+    # What was done and not told any more is at most what one stop each cut off.
+    assert sum(heard) <= foreseen.rows
+    assert await foresee(database, tenant.reach, retention=STRICT) == {}
+    await collect_leftovers(database, store, age=timedelta(seconds=-1))
+    assert kept(tmp_path) == 0
+    assert (await caller.get("/v1/runs"))["runs"] != []
+    for run in trashed:
+        await caller.get(f"/v1/runs/{run}", status=404)
+    (usage,) = (await caller.get("/v1/usage"))["projects"]
+    assert usage["rows"] == {"points": 3, "series": 6, "log_lines": 0, "spans": 0}
+    assert usage["media_bytes"] == 0
+    purged = [
+        one["object"]
+        for one in (await caller.get("/v1/audit"))["entries"]
+        if one["action"] == "run.purge"
+    ]
+    assert sorted(purged) == sorted(trashed)
+    assert len({*old, *trashed}) == 6

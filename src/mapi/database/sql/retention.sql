@@ -256,7 +256,7 @@ counted as (
     where run.tenant_id = mapi.current_tenant() and run.id = found.run_id
 )
 
-select object_key, size_bytes from gone
+select run_id, object_key, size_bytes from gone
 
 -- name: known_objects
 select object_key from run_media
