@@ -97,6 +97,7 @@ _ROUTES = (
     runs.change,
     runs.trash,
     runs.cancel,
+    runs.life,
     runs.retry,
     runs.restore,
     runs.purge,

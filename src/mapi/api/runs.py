@@ -1,11 +1,11 @@
 """``/v1/runs``: make, read, change, cancel, retry; to the trash and back; signs of life."""
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath
+from litestar.params import FromPath, QueryParameter
 
 from mapi.access.rights import Principal
 from mapi.api.bodies import MERGE_PATCH, read_body
@@ -21,19 +21,28 @@ from mapi.objects.store import ObjectStore
 from mapi.tracking.following import Following
 from mapi.tracking.heartbeat import beat
 from mapi.tracking.life import cancel_run, patch_run, restore_run, retry_run, trash_run
+from mapi.tracking.life_entries import read_life
 from mapi.tracking.making import make_run
 from mapi.tracking.retention import purge_run
 from mapi.tracking.runs import create_run, get_run
 from mapi.wire.administration import Deleted
 from mapi.wire.decoding import BODY_BYTES_MAX, decode
 from mapi.wire.enums import RunStatus, Scope
-from mapi.wire.runs import Heartbeat, RunCreate, RunFacts, RunPatch, decode_run_create
+from mapi.wire.runs import (
+    Heartbeat,
+    RunCreate,
+    RunFacts,
+    RunLife,
+    RunPatch,
+    decode_run_create,
+)
 
 __all__ = [
     "cancel",
     "change",
     "create",
     "heartbeat",
+    "life",
     "purge",
     "read",
     "restore",
@@ -83,6 +92,20 @@ async def read(
     if is_known(request, found.etag):
         return Response(None, status_code=304, headers={"ETag": found.etag})
     return Response(found, headers={"ETag": found.etag})
+
+
+@get("/v1/runs/{run:str}/life", opt={RIGHT: Scope.READ}, summary="What happened to a run")
+async def life(  # noqa: PLR0917 - the query's own parameters, given by name
+    request: Request[Principal, Any, Any],
+    database: NamedDependency[Database],
+    run: FromPath[str],
+    after: Annotated[int, QueryParameter(ge=0, le=2**63 - 1)] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=500)] = 100,
+) -> RunLife:
+    """Return changes of status, name, experiment and trash, and warnings, oldest first."""
+    async with database.transaction(request.user.reach) as connection:
+        run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
+        return await read_life(connection, run_id, after=after, limit=limit)
 
 
 @patch(

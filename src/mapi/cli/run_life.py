@@ -8,7 +8,7 @@ import click
 
 from mapi.cli import candidates
 from mapi.cli.asking import asks
-from mapi.cli.printing import body_option, print_body
+from mapi.cli.printing import body_option, format_option, print_body, print_rows
 from mapi.cli.run_writing import run_argument
 
 if TYPE_CHECKING:
@@ -87,6 +87,26 @@ def retry(api: Client, *, run: str, output: str | None) -> None:
         click.echo(again.id)
 
 
+@click.command("life")
+@run_argument
+@format_option
+@body_option
+@asks
+def life(api: Client, *, run: str, form: str, output: str | None) -> None:
+    """Print what happened to a run: changes of status, name, experiment and trash, and warnings.
+
+    \b
+    mapi runs life RUN --format csv
+    """  # noqa: D301 - click reads the control character
+    found = api.runs.life(run)
+    if output is not None:
+        print_body(found)
+        return
+    names = ("time", "kind", "user", "before", "after", "reason", "message")
+    rows = [[getattr(one, name) for name in names] for one in found]
+    print_rows(names, rows, form=form, wanted=names)
+
+
 @click.command("rm")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.runs)
 @asks
@@ -116,4 +136,4 @@ def restore(api: Client, *, runs: tuple[str, ...]) -> None:
         click.echo(f"{api.runs.restore(run).id} is back")
 
 
-COMMANDS: Final = (edit, cancel, retry, remove, restore)
+COMMANDS: Final = (edit, cancel, retry, life, remove, restore)

@@ -10,7 +10,7 @@ deletes what is over but for what `keeping` keeps, `letting_go` the objects of r
 has. `compaction` moves the points of a
 run that is over into chunks.
 
-A run goes on by `life` (changed, into the trash and back) and `heartbeat` (lost when it is silent);
+A run goes on by `life` (changed, into the trash and back; `life_entries` tell of it) and `heartbeat` (lost when it is silent);
 `versions` keep two editors from undoing each other.
 `changes` tells every replica that a run has changed, `live` reads what is new in it, and `following`
 hands that to its readers.

@@ -12,6 +12,7 @@ __all__ = [
     "EventKind",
     "ExportFormat",
     "FrameType",
+    "LifeKind",
     "LogLevel",
     "MediaFormat",
     "ProblemCode",
@@ -126,6 +127,17 @@ class WarningCode(StrEnum):
     TRACKING_BUDGET = "TRACKING_BUDGET"
     MEDIA_BUDGET = "MEDIA_BUDGET"
     MEDIA_REJECTED = "MEDIA_REJECTED"
+
+
+class LifeKind(StrEnum):
+    """What happened in the life of a run."""
+
+    STATUS = "status"
+    RENAMED = "renamed"
+    MOVED = "moved"  # into an experiment, out of it, or into another one
+    TRASHED = "trashed"
+    RESTORED = "restored"
+    WARNING = "warning"
 
 
 class Budget(StrEnum):

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import Answer, Request, decode
-from mapi.wire.enums import RunKind, RunStatus, Source
+from mapi.wire.enums import LifeKind, RunKind, RunStatus, Source, WarningCode
 from mapi.wire.metrics import Step, StreamName
 from mapi.wire.values import WireValue
 
@@ -20,6 +20,7 @@ __all__ = [
     "AttemptList",
     "Cursor",
     "Heartbeat",
+    "LifeEntry",
     "ParseBody",
     "ParsedFilter",
     "ProjectName",
@@ -27,6 +28,7 @@ __all__ = [
     "RunFacts",
     "RunFields",
     "RunId",
+    "RunLife",
     "RunPage",
     "RunPatch",
     "RunRow",
@@ -230,6 +232,32 @@ class Heartbeat(Answer, kw_only=True):
     due_seconds: Annotated[
         float, Meta(description="Send the next one after so many seconds, or sooner.")
     ] = 15.0
+
+
+class LifeEntry(Answer, kw_only=True):
+    """Something that happened in the life of a run."""
+
+    id: Annotated[int, Meta(description="Rises; `after=` takes it.")]
+    time: Annotated[datetime, Meta(description="When.")]
+    kind: Annotated[LifeKind, Meta(description="What.")]
+    user: Annotated[str, Meta(description="Who did it; empty: the platform.")]
+    before: Annotated[str | None, Meta(description="The status, name or experiment before.")] = (
+        None
+    )
+    after: Annotated[str | None, Meta(description="The status, name or experiment since.")] = None
+    reason: Annotated[str | None, Meta(description="Why, where that was said.")] = None
+    code: Annotated[WarningCode | None, Meta(description="Of a warning.")] = None
+    message: Annotated[str, Meta(description="Of a warning; its text grows with its counts.")] = ""
+    counts: Annotated[dict[str, int], Meta(description="What was dropped, by budget.")] = field(
+        default_factory=dict
+    )
+
+
+class RunLife(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/life`."""
+
+    entries: Annotated[list[LifeEntry], Meta(description="Oldest first.")]
+    is_complete: Annotated[bool, Meta(description="False: more follow behind the last one.")]
 
 
 class RunRow(Answer, kw_only=True):

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from tests.mapi.callers import Caller, client_of
+from tests.mapi.tenants_access import make_person, set_limits
 
 from mapi.tracking.heartbeat import find_lost
+from mapi.wire.enums import Role
 
 if TYPE_CHECKING:
-    from tests.mapi.callers import Caller
+    from litestar import Litestar
     from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
@@ -364,3 +367,86 @@ async def test_the_trash_and_back_and_a_deleted_tag_stand_in_the_audit_once(
     ]
     assert entries[-1]["fields"] == {"key": "stage", "text": "done"}
     assert len({one["principal"] for one in entries}) == 1
+
+
+async def happened(caller: Caller, run: str) -> list[tuple[Any, ...]]:
+    found = (await caller.get(f"/v1/runs/{run}/life"))["entries"]
+    return [(one["kind"], one["before"], one["after"]) for one in found]
+
+
+async def test_what_happens_to_a_run_is_written_down_whoever_does_it(
+    caller: Caller, tenant: Tenant, database: Database, app: Litestar
+) -> None:
+    study = (await caller.post("/v1/experiments", {"name": "study"}, status=201))["id"]
+    run = await caller.make_run(name="a")
+    assert await happened(caller, run) == []
+    await patch(caller, run, {"name": "b", "note": "not told"})
+    await patch(caller, run, {"experiment": "study"})
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute(
+            "update mapi.runs set heartbeat = now() - interval '1 hour' where id = %s", [run[4:]]
+        )
+    await find_lost(database, timeout_seconds=60)
+    await caller.log(run, "loss", [1.0])  # it is back
+    person = make_person(tenant, Role.RUNNER)
+    async with client_of(app) as client:
+        await Caller(client, person.token).post(f"/v1/runs/{run}/cancel", {})
+    await caller.send("DELETE", f"/v1/experiments/{study}", status=204)
+    await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    await caller.post(f"/v1/runs/{run}/restore", {})
+    assert await happened(caller, run) == [
+        ("renamed", "a", "b"),
+        ("moved", None, study),
+        ("status", "running", "lost"),
+        ("status", "lost", "running"),
+        ("status", "running", "cancelled"),
+        ("moved", study, None),
+        ("trashed", None, None),
+        ("restored", None, None),
+    ]
+    entries = (await caller.get(f"/v1/runs/{run}/life"))["entries"]
+    assert [one["user"] for one in entries] == [
+        *("test", "test", "", "test"),
+        person.name,
+        *("test", "test", "test"),
+    ]
+    assert entries[2]["reason"].startswith("It sent no heartbeat")
+    assert (entries[3]["reason"], entries[4]["reason"]) == (None, f"cancelled by {person.name}")
+    assert (await caller.get(f"/v1/runs/{run}"))["reason"] == f"cancelled by {person.name}"
+    page = await caller.get(f"/v1/runs/{run}/life", params={"limit": 3})
+    assert (page["entries"], page["is_complete"]) == (entries[:3], False)
+    after = {"limit": 5, "after": entries[2]["id"]}
+    page = await caller.get(f"/v1/runs/{run}/life", params=after)
+    assert (page["entries"], page["is_complete"]) == (entries[3:], True)
+
+
+async def test_warnings_are_part_of_the_life_of_a_run(caller: Caller, tenant: Tenant) -> None:
+    set_limits(tenant, tags=1)
+    run = await caller.make_run(tags={"a": "b"})
+    sent = {"tags": {"c": "d"}}
+    await caller.send("PUT", f"/v1/runs/{run}/tags", status=429, json=sent)
+    (entry,) = (await caller.get(f"/v1/runs/{run}/life"))["entries"]
+    assert (entry["kind"], entry["code"], entry["counts"]) == (
+        "warning",
+        "TRACKING_BUDGET",
+        {"tags": 1},
+    )
+    assert entry["message"]
+
+
+async def test_a_run_that_comes_and_goes_for_years_has_a_life_with_an_end(
+    caller: Caller, tenant: Tenant
+) -> None:
+    run = await caller.make_run()
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute(
+            "insert into mapi.run_events (tenant_id, run_id, type, message, fields)"
+            " select %s, %s, 'trashed', '', '{}' from generate_series(1, 9999)",
+            [tenant.id, run[4:]],
+        )
+    for name in ("a", "b"):
+        await patch(caller, run, {"name": name})
+    page = await caller.get(f"/v1/runs/{run}/life", params={"limit": 1})
+    last = {"after": page["entries"][0]["id"] + 9_990, "limit": 500}
+    page = await caller.get(f"/v1/runs/{run}/life", params=last)
+    assert [one["after"] for one in page["entries"]][-1] == "a"

@@ -181,6 +181,10 @@ def test_runs_are_cancelled_and_tried_again(mapi: Any, run: str, tmp_path: Path)
     again = mapi("runs", "retry", run).out.strip()
     assert again.startswith("run_")
     assert again != run
+    found = json.loads(mapi("runs", "life", run, "--format", "json").out)
+    assert [(one["kind"], one["before"], one["after"]) for one in found] == [
+        ("status", "running", "cancelled")
+    ]
     shown = mapi("runs", "show", again).out
     assert f"retry_of    {run}" in shown
     spec = tmp_path / "spec.json"

@@ -58,7 +58,18 @@ def test_every_command_has_help_and_says_what_it_does(run: Any, path: tuple[str,
 
 
 #: Commands that print rows.
-LISTS = {"ls", "list", "metrics", "points", "spans", "compare", "groups", "limits", "usage"}
+LISTS = {
+    "ls",
+    "list",
+    "life",
+    "metrics",
+    "points",
+    "spans",
+    "compare",
+    "groups",
+    "limits",
+    "usage",
+}
 #: They print an object as JSON.
 OBJECTS = {("admin", "limits")}
 

@@ -170,6 +170,9 @@ REACHED: dict[tuple[str, str], Reach] = {
         lambda ask, world: ask("runs.update", world.run, name="b"), runs.RunFacts
     ),
     ("DELETE", "/v1/runs/{run}"): Reach(lambda ask, world: ask("runs.delete", world.run)),
+    ("GET", "/v1/runs/{run}/life"): Reach(
+        lambda ask, world: ask("runs.life", world.ended), [runs.LifeEntry]
+    ),
     ("POST", "/v1/runs/{run}/cancel"): Reach(
         lambda ask, world: ask("runs.cancel", world.run), runs.RunFacts
     ),

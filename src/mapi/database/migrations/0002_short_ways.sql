@@ -283,6 +283,7 @@ begin
         change_seq = run.change_seq,
         heartbeat = now(),
         version = one.version + (one.status = 'lost')::int,
+        reason = case when one.status = 'lost' then null else one.reason end,
         status = case when one.status = 'lost' then 'running' else one.status end,
         point_count = one.point_count + size,
         series_count = one.series_count + known.made

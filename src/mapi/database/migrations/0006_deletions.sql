@@ -48,6 +48,54 @@ alter table mapi.run_tags add column user_name text not null default mapi.curren
 alter table mapi.run_logs add column user_name text not null default mapi.current_user_name();
 alter table mapi.run_media add column user_name text not null default mapi.current_user_name();
 
+-- The life of a run: whatever changes its status, its name, its experiment, or puts it into the trash
+-- is written down where it happens, whoever does it. A run that is lost and back for years has an end
+-- of that; the newest are then the ones that are missing.
+alter table mapi.run_events add column user_name text not null default mapi.current_user_name();
+
+create function mapi.write_life() returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+    if (
+        select count(*) from mapi.run_events as known
+        where known.tenant_id = new.tenant_id and known.run_id = new.id
+    ) >= 10000 then
+        return null;
+    end if;
+    insert into mapi.run_events (tenant_id, run_id, type, message, fields, change_seq)
+    select new.tenant_id, new.id, happened.type, '', happened.fields, new.change_seq
+    from (
+        select
+            'status' as type,
+            jsonb_strip_nulls(
+                jsonb_build_object('from', old.status, 'to', new.status, 'reason', new.reason)
+            ) as fields
+        where old.status <> new.status
+        union all
+        select 'renamed', jsonb_build_object('from', old.name, 'to', new.name)
+        where old.name <> new.name
+        union all
+        select 'moved', jsonb_build_object('from', old.experiment_id, 'to', new.experiment_id)
+        where old.experiment_id is distinct from new.experiment_id
+        union all
+        select case when new.trashed is null then 'restored' else 'trashed' end, '{}'
+        where (old.trashed is null) <> (new.trashed is null)
+    ) as happened;
+    return null;
+end;
+$$;
+create trigger write_life after update on mapi.runs
+    for each row
+    when (
+        old.status <> new.status
+        or old.name <> new.name
+        or old.experiment_id is distinct from new.experiment_id
+        or (old.trashed is null) <> (new.trashed is null)
+    )
+    execute function mapi.write_life();
+
 -- A role holds in one project or, where that is null, in all: no primary key by itself.
 alter table mapi.members add column id bigint generated always as identity;
 alter table mapi.members add primary key (tenant_id, id);
@@ -89,8 +137,8 @@ begin atomic
     where token.id = token_id and token.secret_hash = token_hash;
 end;
 revoke execute on function
-    mapi.find_token_v2(text, bytea), mapi.current_user_name()
+    mapi.find_token_v2(text, bytea), mapi.current_user_name(), mapi.write_life()
     from public;
 grant execute on function
-    mapi.find_token_v2(text, bytea), mapi.current_user_name()
+    mapi.find_token_v2(text, bytea), mapi.current_user_name(), mapi.write_life()
     to mapi_app;

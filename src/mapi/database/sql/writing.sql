@@ -19,6 +19,7 @@ update runs set
     removed_seq = case when %(is_removal)s then %(change_seq)s else removed_seq end,
     heartbeat = now(),
     version = version + (status = 'lost')::int,
+    reason = case when status = 'lost' then null else reason end,
     status = case when status = 'lost' then 'running' else status end,
     point_count = point_count + %(points)s,
     series_count = series_count + %(series)s,

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from msgspec import UNSET, UnsetType
 
@@ -23,7 +23,15 @@ from mapi.sdk.synchronous.resource import Resource
 from mapi.sdk.tables import FoundPage, FoundRun, pandas_frame, polars_frame
 from mapi.wire.administration import Deleted
 from mapi.wire.decoding import BODY_BYTES_MAX
-from mapi.wire.runs import RunFacts, RunFields, RunPatch, RunSearch, decode_run_create
+from mapi.wire.runs import (
+    LifeEntry,
+    RunFacts,
+    RunFields,
+    RunLife,
+    RunPatch,
+    RunSearch,
+    decode_run_create,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RunRecords"]
 
+#: `list` is a method here.
+LifeList: TypeAlias = list[LifeEntry]
 _logger: Final = logging.getLogger("mapi.client")
 #: Of one request of an iteration; the server allows 500.
 _PAGE_RUNS = 200
@@ -81,6 +91,16 @@ class RunRecords(Resource):
             NotFoundError: there is no such run for you.
         """
         return self._get("runs", id_of(run), answer=RunFacts)
+
+    def life(self, run: Named) -> LifeList:
+        """Return what happened to a run, oldest first: status, name, experiment, trash, warnings."""
+        found: LifeList = []
+        while True:
+            query = query_of(after=found[-1].id if found else 0, limit=500)
+            page = self._get("runs", id_of(run), "life", answer=RunLife, query=query)
+            found += page.entries
+            if page.is_complete or not page.entries:
+                return found
 
     def page(  # noqa: PLR0913 - its parts, given by name
         self,

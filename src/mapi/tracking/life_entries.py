@@ -1,0 +1,57 @@
+"""What happened in the life of a run: changes of its head, which the database writes down, and warnings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from psycopg.rows import dict_row
+
+from mapi.access.identifiers import EXPERIMENT, text_from_uuid
+from mapi.database.queries import query
+from mapi.wire.enums import LifeKind, WarningCode
+from mapi.wire.runs import LifeEntry, RunLife
+
+if TYPE_CHECKING:
+    from mapi.database.door import Connection
+
+__all__ = ["read_life"]
+
+
+async def read_life(connection: Connection, run_id: UUID, *, after: int, limit: int) -> RunLife:
+    """Return a page of what happened, oldest first.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        after: only entries with a higher number.
+        limit: of the page.
+    """
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(
+            query("life.list"), {"run": run_id, "after": after, "limit": limit + 1}
+        )
+        rows = await cursor.fetchall()
+    return RunLife(entries=[_entry(row) for row in rows[:limit]], is_complete=len(rows) <= limit)
+
+
+def _entry(row: dict[str, Any]) -> LifeEntry:
+    kind, fields = LifeKind(row["type"]), row["fields"]
+    found = LifeEntry(id=row["id"], time=row["time"], kind=kind, user=row["user"])
+    match kind:
+        case LifeKind.WARNING:
+            found.code = WarningCode(row["code"])
+            found.message = row["message"]
+            found.counts = fields.get("counts", {})
+        case LifeKind.MOVED:
+            found.before, found.after = map(_experiment, (fields["from"], fields["to"]))
+        case LifeKind.STATUS | LifeKind.RENAMED:
+            found.before, found.after = fields["from"], fields["to"]
+            found.reason = fields.get("reason")
+        case LifeKind.TRASHED | LifeKind.RESTORED:
+            pass
+    return found
+
+
+def _experiment(number: str | None) -> str | None:
+    return None if number is None else text_from_uuid(EXPERIMENT, UUID(number))
