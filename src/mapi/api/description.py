@@ -211,7 +211,7 @@ def _responses(
 def _content(handler: Any, schema_of: dict[int, dict[str, Any]]) -> dict[str, Any]:
     streamed = handler.opt.get(MEDIA_TYPES)
     if streamed:
-        return {name.partition(";")[0]: {"schema": {"type": "string"}} for name in streamed}
+        return {name: _streamed(name) for name in (one.partition(";")[0] for one in streamed)}
     kind = _answer_of(handler)
     if kind is None:
         return {}
@@ -220,6 +220,11 @@ def _content(handler: Any, schema_of: dict[int, dict[str, Any]]) -> dict[str, An
         name = (media_type or "application/octet-stream").partition(";")[0]
         return {name: {"schema": {"type": "string"}}}
     return {"application/json": {"schema": schema_of[id(kind)]}}
+
+
+def _streamed(name: str) -> dict[str, Any]:
+    """Return what is said of a stream: JSON is an object, anything else is bytes to a reader."""
+    return {"schema": {"type": "object" if name == "application/json" else "string"}}
 
 
 def _answer_of(handler: Any) -> Any:
