@@ -114,6 +114,7 @@ async def purge_run(
     """
 
     async def work(connection: Connection) -> tuple[Freed, list[str]]:
+        await connection.execute(query("retention.take_time"))
         cursor = await connection.execute(query("retention.lock"), {"run": run_id})
         row = await cursor.fetchone()
         if row is None:
@@ -375,6 +376,7 @@ async def prune_run(database: Database, reach: Reach, run_id: UUID) -> Freed:
 
     async def work(connection: Connection) -> Freed:
         about: dict[str, Any] = {"run": run_id}
+        await connection.execute(query("retention.take_time"))
         cursor = await connection.execute(query("retention.lock"), about)
         row = await cursor.fetchone()
         if row is None:

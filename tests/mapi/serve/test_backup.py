@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 import tarfile
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 " (tenant_id, run_id, attempt, key, labels, labels_hash, source)"
                 " select tenant_id, id, 1, 'loss', '{}', 0, 'api' from mapi.runs;"
                 "insert into mapi.run_metric_points"
-                " select tenant_id, id, 0, now(), 'NaN' from mapi.run_series"
+                " select tenant_id, id, 0, now(), 'NaN' from mapi.run_series;"
+                "insert into mapi.run_metric_chunks"
+                " select tenant_id, id, 1, 2, 2, '{1,2}', array[now(), now()], '{Infinity,2.5}'"
+                " from mapi.run_series"
             )
             for key in (_KEY, _LOST_KEY):
                 connection.execute(
@@ -92,14 +96,17 @@ def test_what_is_restored_serves_as_before(backup: Path, tmp_path: Path) -> None
         foundation = lay_foundation(settings, undo)
         assert foundation.admin_url is not None
         with psycopg.connect(foundation.admin_url) as connection:
-            found = connection.execute("select key, step, value from mapi.run_metrics").fetchall()
+            found = connection.execute(
+                "select key, step, value from mapi.run_metrics order by step"
+            ).fetchall()
             policies = connection.execute(
                 "select count(*) from pg_policies where schemaname = 'mapi'"
             ).fetchone()
         with psycopg.connect(foundation.database_url) as connection:
             hidden = connection.execute("select count(*) from mapi.runs").fetchone()
-    assert [(key, step) for key, step, _ in found] == [("loss", 0)]
+    assert [(key, step) for key, step, _ in found] == [("loss", 0), ("loss", 1), ("loss", 2)]
     assert found[0][2] != found[0][2]
+    assert [value for _, _, value in found[1:]] == [math.inf, 2.5]
     assert policies is not None
     assert policies[0] > 20
     assert hidden == (0,)

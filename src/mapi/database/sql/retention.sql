@@ -6,6 +6,10 @@ where
 order by trashed
 limit %(limit)s
 
+-- name: take_time
+-- A run may have millions of points, and whoever deletes them is not a request that somebody waits for.
+set local statement_timeout = '15min'
+
 -- name: lock
 select
     project_id, trashed is not null, point_count, log_count, log_bytes, span_count, span_bytes,
