@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-#: Every table that holds points, however they are kept.
-POINTS_BYTES = (
-    "select sum(pg_total_relation_size(oid)) from pg_class where relkind in ('r', 'm')"
-    " and relnamespace = 'mapi'::regnamespace and relname like 'run_metric_points%'"
+#: What the tables of points take, indexes included: those of rows, or those of compacted chunks.
+TABLES_BYTES = (
+    "select sum(pg_total_relation_size(oid)) from pg_class where relkind = 'r'"
+    " and relnamespace = 'mapi'::regnamespace and relname like 'run_metric_{}%'"
 )
 
 
@@ -38,6 +38,7 @@ class Side:
         settings: what the program needs to find the server.
         pid: of the server.
         points_bytes: returns what its points take on disk now, indexes included.
+        chunks_bytes: returns what those take that were compacted; MLflow has none.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Side:
     settings: dict[str, Any]
     pid: int
     points_bytes: Callable[[], int]
+    chunks_bytes: Callable[[], int] = int
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,10 @@ def side_of(ours: Platform) -> Side:
         "ours",
         Path(sys.executable),
         is_ours=True,
-        settings={"url": ours.url, "token": ours.token},
+        settings={"url": ours.url, "token": ours.token, "home": str(ours.home)},
         pid=ours.pid,
-        points_bytes=lambda: answered(ours, POINTS_BYTES),
+        points_bytes=lambda: answered(ours, TABLES_BYTES.format("points")),
+        chunks_bytes=lambda: answered(ours, TABLES_BYTES.format("chunks")),
     )
 
 
