@@ -11,6 +11,7 @@ import pytest
 from tests.mapi.callers import Caller, client_of
 from tests.mapi.tenants_access import make_person, set_limits
 
+from mapi.database.queries import query
 from mapi.tracking.heartbeat import find_lost
 from mapi.wire.enums import Role
 
@@ -450,3 +451,21 @@ async def test_a_run_that_comes_and_goes_for_years_has_a_life_with_an_end(
     last = {"after": page["entries"][0]["id"] + 9_990, "limit": 500}
     page = await caller.get(f"/v1/runs/{run}/life", params=last)
     assert [one["after"] for one in page["entries"]][-1] == "a"
+
+
+async def test_a_sign_of_life_looks_at_no_other_run(database: Database, tenant: Tenant) -> None:
+    runs = [tenant.run() for _ in range(50)]
+    async with database.transaction(tenant.reach) as connection:
+        cursor = await connection.execute(
+            b"explain (analyze, format json) " + query("life.beat").encode(), {"run": runs[7]}
+        )
+        ((found,),) = await cursor.fetchall()
+    seen = []
+    parts = [found[0]["Plan"]]
+    while parts:
+        part = parts.pop()
+        parts += part.get("Plans", [])
+        if "Scan" in part["Node Type"]:
+            seen.append(part["Actual Rows"] + part.get("Rows Removed by Filter", 0))
+    assert seen
+    assert max(seen) <= 1

@@ -51,7 +51,10 @@ from (
     where tenant_id = mapi.current_tenant() and id = %(run)s
     for no key update
 ) as before
-where run.tenant_id = mapi.current_tenant() and run.id = before.id
+where
+    run.tenant_id = mapi.current_tenant()
+    and run.id = %(run)s  -- said twice, or all runs of the tenant are looked at
+    and run.id = before.id
 returning run.status, before.status = 'lost'
 
 -- name: mark_lost
