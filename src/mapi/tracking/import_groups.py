@@ -38,6 +38,8 @@ class GroupWriter:
         #: By what the file calls them: ids for views, names for runs.
         self._by_id: dict[UUID, UUID] = {}
         self._by_name: dict[str, UUID] = {}
+        #: Archived here, and not in the file: they take no runs.
+        self._closed: set[UUID] = set()
 
     async def write(self, connection: Connection, line: ExperimentLine | ViewLine) -> None:
         """Write what a line says, unless it is here.
@@ -51,15 +53,31 @@ class GroupWriter:
             await self._write_view(connection, line)
 
     async def experiment_of(self, connection: Connection, name: str) -> UUID | None:
-        """Return the experiment that a run of the file is in; it may have been here before."""
-        if name in self._by_name:
-            return self._by_name[name]
-        found = await self._find(connection, "importing.find_experiment", {"name": name})
+        """Return the experiment that a run of the file joins; it may have been here before.
+
+        One that was archived here takes no run, unless the file says that it was archived there, with
+        its runs.
+        """
+        found = self._by_name.get(name)
         if found is None:
-            self._warn(f"The experiment {name[:80]!r} is neither here nor in the file.")
+            found = await self._find(connection, "importing.find_experiment", {"name": name})
+            if found is None:
+                self._warn(f"The experiment {name[:80]!r} is neither here nor in the file.")
+                return None
+            self._by_name[name] = found
+            await self._close_if_archived(connection, found)
+        if found in self._closed:
+            self._warn(f"The experiment {name[:80]!r} is archived here and takes no more runs.")
             return None
-        self._by_name[name] = found
         return found
+
+    async def _close_if_archived(self, connection: Connection, experiment_id: UUID) -> None:
+        cursor = await connection.execute(
+            query("importing.archived_experiment"), {"id": experiment_id}
+        )
+        row = await cursor.fetchone()
+        if row is not None and row[0]:
+            self._closed.add(experiment_id)
 
     async def _write_experiment(self, connection: Connection, line: ExperimentLine) -> None:
         sent_id = uuid_from_text(EXPERIMENT, line.experiment)
@@ -84,6 +102,8 @@ class GroupWriter:
                 f"The project has an experiment {line.name[:80]!r} already; runs of the file join it."
             )
         self._by_id[sent_id] = self._by_name[line.name] = found
+        if line.archived is None:
+            await self._close_if_archived(connection, found)
 
     async def _write_view(self, connection: Connection, line: ViewLine) -> None:
         sent_id = uuid_from_text(VIEW, line.view)

@@ -207,7 +207,9 @@ class _Import:
     async def _insert_run(self, connection: Connection, run_id: UUID, line: RunLine) -> bool:
         is_admin = self._principal.may(Scope.ADMIN, self._project_id)
         experiment = None
-        if line.experiment is not None:
+        cursor = await connection.execute(query("importing.find_run"), {"id": run_id})
+        # One that is here stays in the experiment that it is in.
+        if line.experiment is not None and await cursor.fetchone() is None:
             experiment = await self._groups.experiment_of(connection, line.experiment)
         cursor = await connection.execute(
             query("importing.insert_run"),

@@ -388,3 +388,33 @@ async def test_a_run_of_any_content_comes_back_as_it_was(
             ours.pop(volatile, None)
             theirs.pop(volatile, None)
         assert theirs == ours
+
+
+async def test_an_experiment_that_is_archived_here_takes_no_run_of_a_file(
+    caller: Caller, stranger: Caller
+) -> None:
+    await caller.post("/v1/experiments", {"name": "study"}, status=201)
+    first = await caller.make_run(name="first", experiment="study")
+    one = await exported(caller)
+    second = await caller.make_run(name="second", experiment="study")
+    both = await exported(caller)
+    assert (await bring_in(stranger, one))["warnings"] == []
+    there = (await stranger.get(f"/v1/runs/{first}"))["experiment"]
+    await stranger.post(f"/v1/experiments/{there}/archive", {})
+    # What is there stays, without a word.
+    assert (await bring_in(stranger, one))["warnings"] == []
+    answer = await bring_in(stranger, both)
+    assert answer["warnings"] == [
+        "The experiment 'study' is archived here and takes no more runs."
+    ]
+    assert (await stranger.get(f"/v1/runs/{first}"))["experiment"] == there
+    assert (await stranger.get(f"/v1/runs/{second}"))["experiment"] is None
+    # A file without the experiment itself is no way into it either.
+    third = await caller.make_run(name="third", experiment="study")
+    alone = [line for line in await exported(caller) if line["type"] != "experiment"]
+    alone[-1] = {**alone[-1], "lines": len(alone) - 1}
+    answer = await bring_in(stranger, alone)
+    assert answer["warnings"] == [
+        "The experiment 'study' is archived here and takes no more runs."
+    ]
+    assert (await stranger.get(f"/v1/runs/{third}"))["experiment"] is None

@@ -93,6 +93,10 @@ select id from experiments
 where tenant_id = mapi.current_tenant() and project_id = %(project)s and name = %(name)s
 for share
 
+-- name: archived_experiment
+select archived is not null from experiments
+where tenant_id = mapi.current_tenant() and id = %(id)s
+
 -- name: insert_view
 insert into saved_views (
     tenant_id, id, project_id, experiment_id, name, filter, sort, columns, created
