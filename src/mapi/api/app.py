@@ -48,6 +48,7 @@ from mapi.api.entrance import Entrance
 from mapi.api.front import Front
 from mapi.api.idempotency import idempotent
 from mapi.api.meters import Meters
+from mapi.api.methods import Methods
 from mapi.api.oidc import IdentityProvider
 from mapi.api.problems import answers_by_exception
 from mapi.api.queries import refuse_unknown_parameters
@@ -215,7 +216,9 @@ def build_app(
     check_declared(app)
     app.state.description = description.describe(app, version=version)
     # Before the router: routes that do not exist are counted and answered alike.
-    app.asgi_handler = Front(app.asgi_handler, entrance=entrance, meters=meters)
+    app.asgi_handler = Front(
+        app.asgi_handler, entrance=entrance, meters=meters, methods=Methods(app)
+    )
     return app
 
 

@@ -15,7 +15,7 @@ from mapi.api.bodies import MERGE_PATCH, read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
 from mapi.api.idempotency import MAKES
 from mapi.api.links import next_link
-from mapi.api.preconditions import expected_versions, is_known
+from mapi.api.preconditions import etag_of, expected_versions, is_known
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.tracking.experiments import (
@@ -105,7 +105,7 @@ async def create(
     return Response(
         found,
         status_code=201 if is_new else 200,
-        headers={"ETag": found.etag, "Location": f"/v1/experiments/{found.id}"},
+        headers={"ETag": etag_of(found), "Location": f"/v1/experiments/{found.id}"},
     )
 
 
@@ -123,9 +123,8 @@ async def read(
     async with database.transaction(request.user.reach) as connection:
         experiment_id = await _find(connection, request.user, experiment, scope=Scope.READ)
         found = await get_experiment(connection, experiment_id)
-    headers = {"ETag": found.etag}
-    # The number of runs is no part of the version, so only an empty answer leaves it out.
-    if is_known(request, found.etag):
+    headers = {"ETag": etag_of(found)}
+    if is_known(request, headers["ETag"]):
         return Response(None, status_code=304, headers=headers)
     return Response(found, headers=headers)
 
@@ -151,7 +150,7 @@ async def change(
         return await get_experiment(connection, experiment_id)
 
     found = await database.run(request.user.reach, work)
-    return Response(found, headers={"ETag": found.etag})
+    return Response(found, headers={"ETag": etag_of(found)})
 
 
 @delete(
@@ -218,7 +217,7 @@ async def _archived(
         return await get_experiment(connection, experiment_id)
 
     found = await database.run(request.user.reach, work)
-    return Response(found, headers={"ETag": found.etag})
+    return Response(found, headers={"ETag": etag_of(found)})
 
 
 async def _find(connection: Connection, principal: Principal, text: str, *, scope: Scope) -> UUID:

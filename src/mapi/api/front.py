@@ -12,18 +12,21 @@ import time
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
-from litestar.enums import ScopeType
+from litestar.enums import HttpMethod, ScopeType
 
 from mapi.api.problems import IS_GONE, encoded_problem
-from mapi.errors import Fault, ForbiddenError, InvalidError
+from mapi.errors import Fault, ForbiddenError, InvalidError, NotFoundError
 from mapi.wire.enums import ProblemCode
 from mapi.wire.problems import PROBLEM_MEDIA_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
     from mapi.api.entrance import Entrance
     from mapi.api.meters import Meters
+    from mapi.api.methods import Methods
 
 __all__ = ["Front", "address_of", "header_of"]
 
@@ -58,8 +61,11 @@ _STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
 class Front:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, *, entrance: Entrance, meters: Meters) -> None:
+    def __init__(
+        self, app: ASGIApp, *, entrance: Entrance, meters: Meters, methods: Methods
+    ) -> None:
         self._app = app
+        self._methods = methods
         self._entrance = entrance
         self._meters = meters
 
@@ -70,36 +76,29 @@ class Front:
             return
         request_id = f"req_{token_hex(8)}"
         scope.setdefault("state", {})["request_id"] = request_id
-        traffic = _Traffic(receive, send, scope, request_id)
+        allowed = self._methods.of(scope["path"])
+        traffic = _Traffic(receive, send, scope, allowed=allowed)
+        asked = scope
+        if traffic.is_head:
+            # The routes know of no HEAD: it is a GET whose answer stays without a body. The server
+            # below goes by its own scope.
+            asked = {**scope, "method": HttpMethod.GET}
         started = time.perf_counter()
         self._meters.under_way.inc()
         try:
             refused = self._refusal(scope)
             if refused is None:
-                await self._app(scope, traffic.receive, traffic.send)
+                await self._app(asked, traffic.receive, traffic.send)
             else:
                 await _answer(traffic.send, refused, request_id)
         finally:
             self._meters.under_way.dec()
-            self._tell(scope, traffic, time.perf_counter() - started)
+            self._tell(asked, traffic, time.perf_counter() - started)
 
     def _refusal(self, scope: HTTPScope) -> Exception | None:
-        address = len(scope["raw_path"]) + len(scope["query_string"])
-        if address > _ADDRESS_BYTES_MAX:
-            return _too_much(
-                ProblemCode.ADDRESS_TOO_LONG,
-                f"the address has {address} bytes: at most {_ADDRESS_BYTES_MAX}; a long search "
-                "goes into the body of POST /v1/runs/search",
-            )
-        size = sum(len(name) + len(value) for name, value in scope["headers"])
-        if size > _HEADER_BYTES_MAX:
-            return _too_much(
-                ProblemCode.HEADERS_TOO_LARGE,
-                f"the headers have {size} bytes: at most {_HEADER_BYTES_MAX}",
-            )
-        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            # No text of the database holds it, so nothing is called so.
-            return InvalidError(Fault("/query", "U+0000 cannot be stored; leave it out"))
+        refused = _refused_address(scope)
+        if refused is not None:
+            return refused
         host = header_of(scope, b"host")
         if not self._entrance.knows_host(host):
             return _too_much(
@@ -121,7 +120,7 @@ class Front:
 
     def _tell(self, scope: HTTPScope, traffic: _Traffic, seconds: float) -> None:
         route = str(scope.get("path_template") or "none")
-        method = scope["method"] if scope["method"] in _METHODS else "other"
+        method = traffic.method if traffic.method in _METHODS else "other"
         self._meters.count(method=method, route=route, status=traffic.status, seconds=seconds)
         self._meters.count_bytes(received=traffic.received_bytes, sent=traffic.sent_bytes)
         level = logging.WARNING if traffic.status >= 500 else logging.INFO
@@ -152,15 +151,18 @@ _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "
 class _Traffic:
     """Counts the bytes of one request and completes the headers of its answer."""
 
-    def __init__(  # noqa: PLR0917 - the application's own three, in their order
-        self, receive: Receive, send: Send, scope: HTTPScope, request_id: str
+    def __init__(
+        self, receive: Receive, send: Send, scope: HTTPScope, *, allowed: Sequence[str]
     ) -> None:
         self._receive = receive
         self._send = send
         self._is_secure = scope["scheme"] == "https"
         self._state = scope["state"]
         self._is_body_over = False
-        self.request_id = request_id
+        self._allowed = allowed
+        self.method = str(scope["method"])
+        self.is_head = self.method == "HEAD" and self.method in allowed
+        self.request_id: str = self._state["request_id"]
         #: 499 is what proxies write when the client went away before an answer.
         self.status = 499
         self.received_bytes = 0
@@ -180,11 +182,18 @@ class _Traffic:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = self._completed(list(message.get("headers", [])))
-        elif message["type"] == "http.response.body":
-            self.sent_bytes += len(message.get("body", b""))
-        await self._send(message)
+        sent: list[Any] = _headless(message) if self.is_head else [message]
+        for one in sent:
+            if one["type"] == "http.response.body":
+                self.sent_bytes += len(one.get("body", b""))
+            await self._send(one)
 
     def _completed(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        if self._allowed:
+            headers = [
+                (name, ", ".join(self._allowed).encode() if name.lower() == b"allow" else value)
+                for name, value in headers
+            ]
         present = {name.lower() for name, _ in headers}
         headers += [one for one in _HEADERS.items() if one[0] not in present]
         if self._is_secure:
@@ -205,6 +214,38 @@ def address_of(scope: Scope) -> str:
     """Return the client's address; that of a trusted proxy's client, if there is one between."""
     client = scope.get("client")
     return client[0] if client else ""
+
+
+def _refused_address(scope: HTTPScope) -> Exception | None:
+    address = len(scope["raw_path"]) + len(scope["query_string"])
+    if address > _ADDRESS_BYTES_MAX:
+        return _too_much(
+            ProblemCode.ADDRESS_TOO_LONG,
+            f"the address has {address} bytes: at most {_ADDRESS_BYTES_MAX}; a long search "
+            "goes into the body of POST /v1/runs/search",
+        )
+    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > _HEADER_BYTES_MAX:
+        return _too_much(
+            ProblemCode.HEADERS_TOO_LARGE,
+            f"the headers have {size} bytes: at most {_HEADER_BYTES_MAX}",
+        )
+    if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+        # No text of the database holds it, so nothing is called so.
+        return InvalidError(Fault("/query", "U+0000 cannot be stored; leave it out"))
+    if scope["raw_path"].endswith(b"/") and scope["raw_path"] != b"/":
+        # Clients tidy addresses: what was to name a part of a thing must not mean all of it.
+        return NotFoundError(
+            f"There is nothing at {scope['path'][:200]!r}: an address here ends without a slash."
+        )
+    return None
+
+
+def _headless(message: Any) -> list[Any]:
+    """Return what of an answer to GET is sent to HEAD: its beginning, and an end without a body."""
+    if message["type"] != "http.response.start":
+        return []
+    return [message, {"type": "http.response.body", "body": b"", "more_body": False}]
 
 
 def _too_much(code: ProblemCode, message: str) -> InvalidError:

@@ -13,7 +13,7 @@ from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
 from mapi.api.entrance import Entrance
 from mapi.api.events import IS_QUIET
 from mapi.api.idempotency import MAKES
-from mapi.api.preconditions import expected_versions, is_known
+from mapi.api.preconditions import etag_of, expected_versions, is_known
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.database.door import Connection, Database
@@ -75,7 +75,7 @@ async def create(
     return Response(
         run,
         status_code=201 if is_new else 200,
-        headers={"ETag": run.etag, "Location": f"/v1/runs/{run.id}"},
+        headers={"ETag": etag_of(run), "Location": f"/v1/runs/{run.id}"},
     )
 
 
@@ -89,9 +89,10 @@ async def read(
     async with database.transaction(request.user.reach) as connection:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
         found = await get_run(connection, run_id)
-    if is_known(request, found.etag):
-        return Response(None, status_code=304, headers={"ETag": found.etag})
-    return Response(found, headers={"ETag": found.etag})
+    headers = {"ETag": etag_of(found)}
+    if is_known(request, headers["ETag"]):
+        return Response(None, status_code=304, headers=headers)
+    return Response(found, headers=headers)
 
 
 @get("/v1/runs/{run:str}/life", opt={RIGHT: Scope.READ}, summary="What happened to a run")
@@ -129,7 +130,7 @@ async def change(
         return await get_run(connection, run_id)
 
     found = await database.run(request.user.reach, work)
-    return Response(found, headers={"ETag": found.etag})
+    return Response(found, headers={"ETag": etag_of(found)})
 
 
 @post(
@@ -152,7 +153,7 @@ async def cancel(
         return await get_run(connection, run_id)
 
     found = await database.run(request.user.reach, work)
-    return Response(found, headers={"ETag": found.etag})
+    return Response(found, headers={"ETag": etag_of(found)})
 
 
 @post(
@@ -176,7 +177,7 @@ async def retry(
     return Response(
         made,
         status_code=201,
-        headers={"ETag": made.etag, "Location": f"/v1/runs/{made.id}"},
+        headers={"ETag": etag_of(made), "Location": f"/v1/runs/{made.id}"},
     )
 
 
@@ -220,7 +221,7 @@ async def restore(
         return await get_run(connection, run_id)
 
     found = await database.run(request.user.reach, work)
-    return Response(found, headers={"ETag": found.etag})
+    return Response(found, headers={"ETag": etag_of(found)})
 
 
 @post(

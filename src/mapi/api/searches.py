@@ -86,6 +86,7 @@ async def search(
         cursor=body.cursor,
         view=body.view,
         with_total=body.total,
+        in_trash=body.trashed,
         at="",
     )
     return await _answer(request, database, body.project, sent=sent, cursors=cursors)

@@ -84,9 +84,10 @@ ATTRIBUTE_EXPRESSIONS: Final = {
         " then %(now)s::timestamptz end) - runs.started)::float8"
     ),
     "parent": "runs.parent_id",
+    # The first is registered only where a second one is.
     "attempts": (
         "coalesce((select max(attempts.attempt) from run_attempts as attempts where"
-        " attempts.tenant_id = mapi.current_tenant() and attempts.run_id = runs.id), 0)"
+        " attempts.tenant_id = mapi.current_tenant() and attempts.run_id = runs.id), 1)"
     ),
 }
 

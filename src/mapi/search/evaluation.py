@@ -4,7 +4,8 @@ A row is a mapping with the attributes by name (``created`` and the like are awa
 ``experiment`` is ``{"id", "name"}``; what is missing is absent, ``None`` or an empty text), and
 
 * ``heartbeat``: the last sign of life;
-* ``metrics``: ``{(key, labels): {stat: number}}``, labels sorted as in the tree;
+* ``metrics``: ``{(key, labels): {stat: number}}``, labels sorted as in the tree, -1 where an extreme
+  stands at no step;
 * ``params``: ``{key: {"text": text, "number": number or None}}``;
 * ``tags``: ``{key: text}``.
 """
@@ -54,6 +55,8 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+#: Where a point without a step stands.
+_NO_STEP: Final = -1
 #: As far as the order of the database looks into a text.
 _ORDERED_LENGTH: Final = 256
 
@@ -136,7 +139,8 @@ def _present(field: Field, row: Row, now: datetime) -> Any:
     """Return the value of a field, or ``None`` where it is missing."""
     match field:
         case Metric(key, labels, stat):
-            return row.get("metrics", {}).get((key, labels), {}).get(stat)
+            found = row.get("metrics", {}).get((key, labels), {}).get(stat)
+            return None if stat in {"min_step", "max_step"} and found == _NO_STEP else found
         case Param(key):
             return row.get("params", {}).get(key, {}).get("text")
         case Tag(key):
@@ -154,7 +158,7 @@ def _attribute(name: str, row: Row, now: datetime) -> Any:
             started, end = row.get("started"), _end(row, now)
             return None if started is None or end is None else (end - started).total_seconds()
         case "attempts":
-            return found or 0
+            return found or 1
         case _:
             return None if found == "" else found
 

@@ -97,5 +97,8 @@ def metric_expression(metric: Metric, alias: str) -> str:
             )
         case "nonfinite":
             return f"{alias}.nonfinite_count"
+        case "min_step" | "max_step":
+            # A point without a step stands at -1, which is no step.
+            return f"nullif({alias}.{metric.stat}, -1)"
         case _:
             return f"{alias}.{metric.stat}"

@@ -206,6 +206,11 @@ def check_tag(key: object, text: object, *, platform: bool = False) -> str | Non
     assert isinstance(key, str)
     if key.startswith("mapi.") and not platform:
         return f"{_shown(key)}: keys that begin with mapi. are written by the platform only"
+    if not {".", ".."}.isdisjoint(key.split("/")):
+        return (
+            f"{_shown(key)} is no key of a tag: between slashes it has no part . or .., which "
+            "clients take out of the address that the key stands in; take another word"
+        )
     return _check_text("the value of a tag", text, low=0, high=TAG_LENGTH_MAX)
 
 

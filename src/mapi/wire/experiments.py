@@ -53,7 +53,7 @@ class ExperimentFacts(Answer, kw_only=True):
     archived: Annotated[datetime | None, Meta(description="Since then it takes no new runs.")]
     runs: Annotated[int, Meta(description="How many it has.")]
     created: Annotated[datetime, Meta(description="When it was made.")]
-    etag: Annotated[str, Meta(description="For `If-Match`.")]
+    etag: Annotated[str, Meta(description="The version, for `If-Match`.")]
 
 
 class ExperimentPage(Answer, kw_only=True):
@@ -95,7 +95,7 @@ class ViewFacts(Answer, kw_only=True):
     columns: Annotated[str, Meta(description="As it was saved.")]
     experiment: Annotated[str | None, Meta(description="Whose view it is.")]
     created: Annotated[datetime, Meta(description="When it was made.")]
-    etag: Annotated[str, Meta(description="For `If-Match`.")]
+    etag: Annotated[str, Meta(description="The version, for `If-Match`.")]
 
 
 class ViewPage(Answer, kw_only=True):

@@ -222,7 +222,9 @@ class RunFacts(Answer, kw_only=True):
     dropped: Annotated[dict[str, int], Meta(description="What budgets dropped, by budget.")] = (
         field(default_factory=dict)
     )
-    etag: Annotated[str, Meta(description="For `If-Match`; covers what PATCH can change.")]
+    etag: Annotated[
+        str, Meta(description="The version, for `If-Match`; covers what PATCH can change.")
+    ]
 
 
 class Heartbeat(Answer, kw_only=True):
@@ -309,6 +311,7 @@ class RunSearch(Request, kw_only=True):
         Meta(description="A saved view: its filter holds too; sort and columns given here win."),
     ] = None
     total: Annotated[bool, Meta(description="Count all that match.")] = False
+    trashed: Annotated[bool, Meta(description="Those in the trash, and no others.")] = False
 
 
 class SeriesField(Answer, kw_only=True):

@@ -31,8 +31,45 @@ async def test_an_experiment_is_read_as_it_was_made(caller: Caller) -> None:
     assert found == made
     assert (found["name"], found["description"]) == ("study", "# Why\nthis")
     assert (found["archived"], found["runs"], found["project"]) == (None, 0, "default")
-    known = {"If-None-Match": made["etag"]}
-    await caller.send("GET", f"/v1/experiments/{made['id']}", status=304, headers=known)
+
+
+@pytest.mark.parametrize("kind", ["experiments", "runs"])
+async def test_an_answer_that_has_changed_is_told_and_the_version_says_who_may_change_it(
+    caller: Caller, kind: str
+) -> None:
+    """A run more in an experiment and an attempt more of a run are news, and no new version."""
+    made = (await caller.post(f"/v1/{kind}", {"name": "study"}, status=201))["id"]
+    where = f"/v1/{kind}/{made}"
+    first = (await caller.send("GET", where)).headers["etag"]
+    # Several lines are one list.
+    known = [("If-None-Match", '"none"'), ("If-None-Match", first)]
+    lines = [*caller.headers.items(), *known]
+    assert (await caller.client.get(where, headers=lines)).status_code == 304
+    if kind == "experiments":
+        await caller.make_run(experiment=made)
+    else:
+        await caller.post(f"/v1/runs/{made}/attempts", {"number": 2})
+    found = await caller.send("GET", where, headers={"If-None-Match": first})
+    counted = {"experiments": ("runs", 1), "runs": ("attempts", 2)}[kind]
+    assert found.json()[counted[0]] == counted[1]
+    second = found.headers["etag"]
+    assert second != first
+    await caller.send("GET", where, status=304, headers={"If-None-Match": second})
+    # Both are of one version, as is what the body says.
+    stale = [("If-Match", '"none"'), ("If-Match", first)]
+    changed = await caller.client.patch(
+        where, json={"name": "other"}, headers=[*caller.headers.items(), *stale]
+    )
+    assert changed.status_code == 200
+    newest = changed.headers["etag"]
+    await caller.send("GET", where, status=304, headers={"If-None-Match": newest})
+    for old in (first, second, found.json()["etag"]):
+        await caller.send(
+            "PATCH", where, status=412, json={"name": "x"}, headers={"If-Match": old}
+        )
+    await caller.send(
+        "PATCH", where, json={"name": "x"}, headers={"If-Match": changed.json()["etag"]}
+    )
 
 
 async def test_a_name_is_unique_unless_the_one_that_has_it_is_asked_for(caller: Caller) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.mapi.api.test_routes import address, routes
 from tests.mapi.callers import client_of
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import give_token
@@ -233,6 +234,67 @@ async def test_a_defect_is_answered_with_its_request_id_and_logged_without_secre
     assert any("projects.py" in frame for frame in line["frames"])
     assert "hunter2" not in log.getvalue()
     assert token.text not in log.getvalue()
+
+
+def _by_path(app: Litestar) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for method, path, _ in routes(app):
+        found.setdefault(path, set()).add(method)
+    return found
+
+
+async def test_every_address_lists_all_of_its_methods(app: Litestar, tenant: Tenant) -> None:
+    async with client_of(app, give_token(tenant, Scope.ADMIN).text) as client:
+        for path, methods in _by_path(app).items():
+            where = address(path, tenant)
+            own = methods | {"OPTIONS"}
+            if "GET" in methods and not path.endswith("/events"):
+                own |= {"HEAD"}
+            for answer, status in (
+                (await client.options(where), 204),
+                (await client.request("TRACE", where), 405),
+            ):
+                assert answer.status_code == status
+                assert answer.headers["allow"] == ", ".join(sorted(own)), path
+        assert "allow" not in (await client.options("/v1/nothing")).headers
+
+
+async def test_head_is_answered_as_get_without_a_body(app: Litestar, tenant: Tenant) -> None:
+    async with client_of(app, give_token(tenant, Scope.ADMIN).text) as client:
+        for path, methods in _by_path(app).items():
+            where = address(path, tenant)
+            head = await client.head(where)
+            assert head.content == b""
+            if "GET" not in methods or path.endswith("/events"):
+                assert head.status_code == 405, path
+                continue
+            got = await client.get(where)
+            assert head.status_code == got.status_code, path
+            for name in ("content-type", "content-length", "etag", "allow", "cache-control"):
+                if name == "content-length" and path in {"/metrics", "/v1/usage"}:
+                    continue  # figures that grow meanwhile
+                assert head.headers.get(name) == got.headers.get(name), (path, name)
+
+
+async def test_no_address_ends_with_a_slash(app: Litestar, tenant: Tenant) -> None:
+    """A client tidies `…/tags/..` to the run's own address with one: that deleted the run."""
+    async with client_of(app, give_token(tenant, Scope.ADMIN).text) as client:
+        run = (await client.post("/v1/runs", json={})).json()["id"]
+        for method, path, _ in routes(app):
+            answer = await client.request(method, f"{address(path, tenant)}/")
+            assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), path
+        for path in ("/", "//", "/tags/", "//tags//"):
+            answer = await client.delete(f"/v1/runs/{run}{path}")
+            assert answer.status_code == 404
+        found = (await client.get(f"/v1/runs/{run}")).json()
+        assert found["trashed"] is None
+        kept = await client.put(f"/v1/runs/{run}/tags", json={"tags": {"..": "a"}})
+        assert kept.json()["errors"][0]["pointer"] == "/tags/.."
+        # What a key holds is encoded, and stands behind no slash of the address then.
+        assert (
+            await client.put(f"/v1/runs/{run}/tags", json={"tags": {"a/": "b"}})
+        ).status_code == 200
+        assert (await client.delete(f"/v1/runs/{run}/tags/a%2F")).status_code == 204
 
 
 @pytest.mark.parametrize("is_keyed", [False, True])

@@ -89,7 +89,7 @@ async def test_two_editors_do_not_undo_each_other(caller: Caller) -> None:
 
 async def test_a_run_that_is_known_is_not_sent_again(caller: Caller) -> None:
     run = await caller.make_run()
-    etag = (await caller.get(f"/v1/runs/{run}"))["etag"]
+    etag = (await caller.send("GET", f"/v1/runs/{run}")).headers["etag"]
     await caller.send("GET", f"/v1/runs/{run}", status=304, headers={"If-None-Match": f"W/{etag}"})
     await caller.log(run, "loss", [1.0])
     await caller.send("GET", f"/v1/runs/{run}", status=304, headers={"If-None-Match": etag})

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.mapi.api.test_routes import routes
 from tests.mapi.tenants_access import value_of
 
+from mapi.api.queries import query_parameters
+from mapi.wire.runs import RunSearch
+
 if TYPE_CHECKING:
+    from litestar import Litestar
     from tests.mapi.callers import Caller
     from tests.mapi.tenants import Tenant
 
 pytestmark = pytest.mark.anyio
+
+STEPS = ("min_step", "max_step")
 
 
 async def found(caller: Caller, **query: Any) -> list[str]:
@@ -75,6 +82,50 @@ async def test_pages_by_duration_hold_each_run_once(
     whole = await found(caller, sort=f"{sign}duration")
     assert len(whole) == 5
     assert await pages(caller, sort=f"{sign}duration", limit=1) == whole
+
+
+async def test_a_search_says_of_attempts_and_steps_what_the_facts_say(caller: Caller) -> None:
+    """A scalar has no step, and a run that nobody registered an attempt of is at its first."""
+    for name, begun in (("plain", None), ("resumed", 2)):
+        run = await caller.make_run(name=name)
+        await caller.log(run, "stepped", [3.0, 1.0, 2.0])
+        points = [{"key": "scalar", "value": 1.0}]
+        await caller.post(f"/v1/runs/{run}/metrics", {"points": points})
+        if begun is not None:
+            await caller.post(f"/v1/runs/{run}/attempts", {"number": begun})
+    stats = [f"metrics.{key}.{stat}" for key in ("scalar", "stepped") for stat in STEPS]
+    page = await caller.get(
+        "/v1/runs", params={"columns": ",".join(["attempts", *stats]), "sort": "attempts"}
+    )
+    assert [one["name"] for one in page["runs"]] == ["plain", "resumed"]
+    for one, attempts in zip(page["runs"], (1, 2), strict=True):
+        assert one["values"] == [attempts, None, None, 1, 0]
+        assert (await caller.get(f"/v1/runs/{one['id']}"))["attempts"] == attempts
+        series = (await caller.get(f"/v1/runs/{one['id']}/metrics"))["series"]
+        assert [told[stat] for told in series for stat in STEPS] == one["values"][1:]
+    assert await found(caller, filter="attempts = 1") == ["plain"]
+    assert await found(caller, filter="attempts = 0") == []
+    for stat in STEPS:
+        assert len(await found(caller, filter=f"metrics.scalar.{stat} IS MISSING")) == 2
+        assert await found(caller, filter=f"metrics.scalar.{stat} < 5") == []
+        assert await found(caller, filter=f"metrics.stepped.{stat} IS MISSING") == []
+        mixed = await found(caller, sort=f"metrics.scalar.{stat}")
+        assert mixed == ["resumed", "plain"]  # no value leads: the newest first
+
+
+async def test_a_search_by_a_body_takes_all_that_one_by_an_address_takes(
+    app: Litestar, caller: Caller
+) -> None:
+    (find,) = (one for method, path, one in routes(app) if (method, path) == ("GET", "/v1/runs"))
+    names = {one.name for one in query_parameters(find)}
+    assert names == set(RunSearch.__struct_fields__)
+    run = await caller.make_run(name="gone")
+    await caller.make_run(name="here")
+    await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    for trashed, expected in ((True, ["gone"]), (False, ["here"])):
+        page = await caller.post("/v1/runs/search", {"trashed": trashed})
+        assert [one["name"] for one in page["runs"]] == expected
+        assert await found(caller, trashed=trashed) == expected
 
 
 async def test_a_sort_by_what_no_run_has_is_warned_of_and_lists_all(caller: Caller) -> None:

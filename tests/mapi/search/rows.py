@@ -77,8 +77,8 @@ def summaries(draw: st.DrawFn) -> dict[str, Any]:
         found["mean"] = 0.0 if abs(total) <= 1e-323 * finite else total / finite
         found["min"] = draw(st.sampled_from(NUMBERS[:-2]))
         found["max"] = draw(st.sampled_from(NUMBERS[:-2]))
-        found["min_step"] = draw(st.sampled_from([0, 3, 2**53 + 1]))
-        found["max_step"] = draw(st.sampled_from([0, 3]))
+        found["min_step"] = draw(st.sampled_from([-1, 0, 3, 2**53 + 1]))
+        found["max_step"] = draw(st.sampled_from([-1, 0, 3]))
     return found
 
 

@@ -148,7 +148,7 @@ def test_columns_come_in_their_order_for_the_runs_of_the_page_in_its_order(held:
     bare, found = columns_of(held, text, 1, 0)
     assert bare[0] == RUN_IDS[1]
     parent, own = f"run_{RUN_IDS[0]}", f"run_{RUN_IDS[1]}"
-    assert bare[1:] == (None, None, None, None, None, None, 0, parent, own, None)
+    assert bare[1:] == (None, None, None, None, None, None, 1, parent, own, None)
     assert found[1:10] == (0.5, "0.10", "", 1.5, "one", "base", 2, None, parent)
     assert math.isnan(found[10])
 

@@ -185,7 +185,13 @@ class AsyncRunLog(AsyncResource):
         return await self._put("runs", id_of(run), "tags", answer=BatchAnswer, body=body)
 
     async def delete_tag(self, run: Named, key: str) -> None:
-        """Delete a tag."""
+        """Delete a tag.
+
+        Raises:
+            InvalidError: no tag has such a key; nothing was sent.
+            NotFoundError: the run has no such tag.
+        """
+        checked_tags({key: ""})
         await self._delete("runs", id_of(run), "tags", key)
 
     async def log_line(

@@ -183,7 +183,13 @@ class RunLog(Resource):
         return self._put("runs", id_of(run), "tags", answer=BatchAnswer, body=body)
 
     def delete_tag(self, run: Named, key: str) -> None:
-        """Delete a tag."""
+        """Delete a tag.
+
+        Raises:
+            InvalidError: no tag has such a key; nothing was sent.
+            NotFoundError: the run has no such tag.
+        """
+        checked_tags({key: ""})
         self._delete("runs", id_of(run), "tags", key)
 
     def log_line(
