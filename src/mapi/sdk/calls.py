@@ -102,6 +102,8 @@ class Call(Generic[_Found]):
     """Whether the answer may be the address of another server, without our token."""
     takes: tuple[int, ...] = ()
     """Statuses from 300 on whose body is an answer all the same."""
+    kinds: tuple[str, ...] = ()
+    """Content types of the answer, where its bytes are passed on unread; none is any."""
 
     @property
     def is_keyed(self) -> bool:

@@ -30,7 +30,7 @@ from mapi.wire.enums import ProblemCode
 from mapi.wire.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "KINDS",
@@ -62,6 +62,7 @@ __all__ = [
     "UnavailableError",
     "UnsupportedMediaTypeError",
     "error_of_answer",
+    "refuse_other_content",
 ]
 
 #: Of an answer that is no problem of ours: enough to see who answered.
@@ -260,6 +261,33 @@ def error_of_answer(
                 f"{shown!r}: is this the address of a mapi server?"
             )
     return KINDS[problem.code](problem, retry_after_seconds=retry_after)
+
+
+def refuse_other_content(
+    kinds: Sequence[str], status: int, headers: Mapping[str, str], *, where: str
+) -> None:
+    """Refuse an answer that is not what was asked for, before anything of it is passed on.
+
+    Args:
+        kinds: the content types that it may be of; none is any.
+        status: of HTTP.
+        headers: with names in small letters.
+        where: the request, for the message.
+
+    Raises:
+        AnswerUnreadableError: it is packed, or of another type: the page of a proxy, most of the time.
+    """
+    packed = headers.get("content-encoding", "identity").strip().lower()
+    if packed not in {"", "identity"}:
+        raise AnswerUnreadableError(
+            f"{where} was answered with content that is packed by {packed[:40]!r}, which was not asked for."
+        )
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kinds and status < 300 and kind and kind not in kinds:
+        raise AnswerUnreadableError(
+            f"{where} was answered with content of type {kind[:80]!r}, not {' or '.join(kinds)}: is "
+            "this the address of a mapi server?"
+        )
 
 
 #: What proxies say in place of a server that they cannot reach, or that is overrun.

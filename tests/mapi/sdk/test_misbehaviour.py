@@ -77,12 +77,15 @@ STEPS = {
     "503": problem(503, "UNAVAILABLE", retry_after=1),
     "429": problem(429, "RATE_LIMITED", retryable=True, retry_after=30),
     "no HTTP": lambda connection, _: connection.sendall(b"220 mail.example ESMTP\r\n"),
-    "no JSON": says(200, b"<html>"),
+    "no JSON": says(200, b"<html>", content_type="text/html"),
+    "JSON of something else": says(200, ["runs"], content_type="application/json"),
+    "packed": says(200, b"\x1f\x8b\x08 is no gzip", content_encoding="gzip"),
+    "elsewhere and elsewhere": says(302, b"", location="/v1/there"),
 }
 ANSWERS = {
     # A body of any kind is right for these.
-    ("no JSON", "download"),
     ("no JSON", "content"),
+    ("JSON of something else", "content"),
     # A transfer has the time of a call for each piece: it goes on as long as something comes.
     ("a byte at a time", "download"),
 }
@@ -309,6 +312,17 @@ def test_whatever_stands_in_retry_after_is_read_or_left_alone(
         ):
             client.session()
         assert caught.value.retry_after_seconds == seconds
+
+
+@both
+def test_the_page_of_a_proxy_is_no_export(kind: str, tmp_path: Path) -> None:
+    page = says(200, b"<html>Sign in", content_type="text/html; charset=utf-8")
+    with serving_script(page) as server:
+        with pytest.raises(mapi.AnswerUnreadableError, match="text/html"):
+            ask(kind, server.url, "runs.export", tmp_path / "runs.jsonl")
+        with pytest.raises(mapi.AnswerUnreadableError, match="text/html"):
+            ask(kind, server.url, "runs.export", tmp_path / "runs.csv", format="csv")
+    assert list(tmp_path.iterdir()) == []
 
 
 @both

@@ -87,7 +87,7 @@ class AsyncRunEvents(AsyncResource):
             headers = {"Accept": "text/event-stream"}
             if position is not None:
                 headers["Last-Event-ID"] = position
-            call = Call("GET", path, bytes, headers=headers)
+            call = Call("GET", path, bytes, headers=headers, kinds=("text/event-stream",))
             try:
                 async with aclosing(self._frames(call)) as sent_frames:
                     async for sent in sent_frames:

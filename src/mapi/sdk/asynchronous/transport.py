@@ -23,6 +23,7 @@ from mapi.sdk.errors import (
     NotFoundError,
     ServerUnreachableError,
     error_of_answer,
+    refuse_other_content,
 )
 from mapi.sdk.pacing import async_sleep
 from mapi.sdk.repeating import TRIES_MAX, pause_before_repetition
@@ -62,6 +63,8 @@ class AsyncTransport:
         self._headers = {
             "User-Agent": agent,
             "Accept": "application/json, */*",
+            # What it is packed by would be read, or written into a file, as it came.
+            "Accept-Encoding": "identity",
         }
         if server.token:
             self._headers["Authorization"] = f"Bearer {server.token}"
@@ -278,6 +281,7 @@ class AsyncTransport:
                     raise error_of_answer(
                         answer.status, named, await _start_of(answer), where=where
                     )
+                refuse_other_content(call.kinds, answer.status, named, where=where)
                 yield answer.status, named, answer.aiter_stream()
         except httpcore.UnsupportedProtocol as error:
             raise ServerUnreachableError(f"{where}: {error}") from None

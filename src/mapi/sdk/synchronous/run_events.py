@@ -89,7 +89,7 @@ class RunEvents(Resource):
             headers = {"Accept": "text/event-stream"}
             if position is not None:
                 headers["Last-Event-ID"] = position
-            call = Call("GET", path, bytes, headers=headers)
+            call = Call("GET", path, bytes, headers=headers, kinds=("text/event-stream",))
             try:
                 with closing(self._frames(call)) as sent_frames:
                     for sent in sent_frames:

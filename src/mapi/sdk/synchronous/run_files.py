@@ -26,6 +26,12 @@ __all__ = ["RunFiles"]
 
 #: A server that writes fewer bytes of an import a second has stopped; one alone takes 4 MiB.
 _IMPORTED_BYTES_PER_SECOND_MIN: Final = 128 << 10
+#: Another type is the page of a proxy, and no export.
+_KINDS: Final = {
+    ExportFormat.JSONL: "application/jsonl",
+    ExportFormat.CSV: "text/csv",
+    ExportFormat.PARQUET: "application/vnd.apache.parquet",
+}
 #: What files begin with that are packed already.
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -71,7 +77,7 @@ class RunFiles(Resource):
         else:
             query = query_of(format=format, filter=texts_of(filter), project=self._project)
             path = path_of("v1", "export", "runs", query=query)
-        call = Call("GET", path, bytes)
+        call = Call("GET", path, bytes, kinds=(_KINDS[ExportFormat(format)],))
         if not isinstance(target, str | os.PathLike):
             return self._transport.download(call, target.write, progress=progress)
         whole = Path(target)

@@ -24,6 +24,7 @@ from mapi.sdk.errors import (
     NotFoundError,
     ServerUnreachableError,
     error_of_answer,
+    refuse_other_content,
 )
 from mapi.sdk.pacing import sleep
 from mapi.sdk.repeating import TRIES_MAX, pause_before_repetition
@@ -64,6 +65,8 @@ class Transport:
         self._headers = {
             "User-Agent": agent,
             "Accept": "application/json, */*",
+            # What it is packed by would be read, or written into a file, as it came.
+            "Accept-Encoding": "identity",
         }
         if server.token:
             self._headers["Authorization"] = f"Bearer {server.token}"
@@ -276,6 +279,7 @@ class Transport:
                 is_answer = answer.status < 300 or answer.status in call.takes
                 if not is_answer and not (call.follows and "location" in named):
                     raise error_of_answer(answer.status, named, _start_of(answer), where=where)
+                refuse_other_content(call.kinds, answer.status, named, where=where)
                 yield answer.status, named, answer.iter_stream()
         except httpcore.UnsupportedProtocol as error:
             raise ServerUnreachableError(f"{where}: {error}") from None
