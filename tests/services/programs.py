@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from tooling.services import PROGRAMS, SERVICES, place_of
+from tooling import services
 
 __all__ = ["libraries_of_ceph", "program"]
 
 
 def program(name: str) -> str:
     """Return the path of a program; without it the test fails, as it would prove nothing."""
-    found = place_of(name) / name
+    found = services.place_of(name) / name
     if found.exists():
         return str(found)
     pytest.fail(
         f"no program {name}: run `python3 dev.py test`, which fetches it, or "
-        f"`apt-get install {PROGRAMS[name]}`",
+        f"`apt-get install {services.PROGRAMS[name]}`",
         pytrace=False,
     )
 
 
 def libraries_of_ceph() -> Path:
     """Return the folder of the plugins that Ceph's programs load while they run."""
-    for root in (SERVICES / "root", Path("/")):
+    for root in (services.SERVICES / "root", Path("/")):
         for found in root.glob("usr/lib/*/rados-classes"):
             return found.parent
     pytest.fail("no folder rados-classes: it comes with ceph-osd", pytrace=False)
