@@ -10,6 +10,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.services.ports import free_port, wait_for_port
 from tests.services.programs import program
 
+from mapi.database.embedded.binaries import find_identity
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Pooler"]
 
 _START_SECONDS_MAX: Final = 30.0
-_NOBODY: Final = "nobody"
 
 _CONFIGURATION: Final = """\
 [databases]
@@ -84,13 +85,13 @@ class Pooler:
             )
         )
         log = self._directory / "pgbouncer.log"
-        # It refuses root, and changes to whom it is told once it has read its files.
-        import os
-
-        words = [f"--user={_NOBODY}"] if os.geteuid() == 0 else []
+        # It refuses root, who is an ordinary user in a namespace; where there are none it changes to
+        # whom it is told, once it has read its files.
+        identity = find_identity(65534)
+        words = [] if identity.uid is None else ["--user=nobody"]
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [program("pgbouncer"), *words, str(configuration)],
+                [*identity.prefix, program("pgbouncer"), *words, str(configuration)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

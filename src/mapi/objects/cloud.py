@@ -249,12 +249,25 @@ def cloud_store(
 
 
 def _s3_client(session: Any, endpoint: str | None) -> Any:
+    client = _client_of(session, endpoint, addressing="path" if endpoint else "auto")
+    if endpoint is None and not _is_amazon(client.meta.endpoint_url):
+        # ``AWS_ENDPOINT_URL`` or a profile names it: no name server there knows a bucket's own host.
+        return _client_of(session, None, addressing="path")
+    return client
+
+
+def _is_amazon(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
+
+
+def _client_of(session: Any, endpoint: str | None, *, addressing: str) -> Any:
     return session.client(
         "s3",
         endpoint_url=endpoint,
         config=Config(
             signature_version="s3v4",
-            s3={"addressing_style": "path" if endpoint else "auto"},
+            s3={"addressing_style": addressing},
             # Only what is asked for: a checksum behind the body is more than other servers know.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 
+import mapi
 from mapi.database.door import Database, Reach, together
 from mapi.database.migrate import ensure_tenant, migrate
 from mapi.database.turns import in_turn
@@ -106,3 +108,14 @@ async def test_a_pooler_that_nobody_named_is_told_by_its_own_words(
 ) -> None:
     with pytest.raises(DatabaseError, match="MAPI_DATABASE_DIRECT_URL"):
         await Database(start_pooler(migrated, 1).url, connections=1).open()
+
+
+def test_only_the_door_sends_statements_ahead() -> None:
+    """It knows whether a pooler stands between; a pipeline of anybody else would not."""
+    source = Path(mapi.__file__).parent
+    found = [
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if ".pipeline(" in path.read_text(encoding="utf-8")
+    ]
+    assert found == ["database/door.py"]

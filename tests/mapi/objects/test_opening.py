@@ -10,6 +10,7 @@ import pytest
 from mapi.errors import SettingError
 from mapi.objects.local import LocalStore
 from mapi.objects.opening import open_store
+from mapi.objects.store import UploadTerms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +60,24 @@ def test_a_bucket_is_named_by_its_url(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "y")
     store, _ = open_store(url, home=tmp_path, upload_url="", secret=bytes(32))
     assert isinstance(store, cloud.CloudStore)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "beginning"),
+    [
+        ("http://minio.internal:9000", "http://minio.internal:9000/bucket/a/key?"),
+        (None, "https://bucket.s3.amazonaws.com/a/key?"),
+    ],
+)
+def test_a_bucket_of_another_server_than_amazons_is_a_part_of_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str | None, beginning: str
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "y")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    if endpoint is not None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    store, _ = open_store("s3://bucket/a", home=tmp_path, upload_url="", secret=bytes(32))
+    terms = UploadTerms("key", 1, bytes(32), "image/png")
+    signed = asyncio.run(store.sign_upload(terms, lifetime_seconds=60))
+    assert signed.url.startswith(beginning)
