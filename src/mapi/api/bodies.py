@@ -7,7 +7,8 @@ import gzip
 import io
 import tempfile
 import zlib
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import zstandard
 
@@ -15,17 +16,22 @@ from mapi.errors import Fault, InvalidError
 from mapi.wire.enums import ProblemCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from litestar import Request
 
 __all__ = ["IMPORT_BYTES_MAX", "MERGE_PATCH", "read_body", "read_file"]
 
-#: zlib's own: 16 more than the window size reads the gzip frame (RFC 1952).
-_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 #: RFC 8878 recommends that decoders take 8 MiB; a frame may ask for gigabytes.
 _ZSTD_WINDOW_MAX: Final = 8 << 20
-
+#: The longest head of a frame.
+_FRAME_HEAD_MAX: Final = 18
+#: Of a frame that holds nothing of the content, behind its first byte.
+_SKIPPED: Final = b"\x2a\x4d\x18"
+#: The kind of a block.
+_REPEATED: Final = 1
+#: What is packed into less is inflated in a millisecond or two; others wait for nothing longer.
+_AT_ONCE_BYTES: Final = 4 << 10
 
 #: RFC 7396.
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -60,36 +66,82 @@ async def read_body(
             raise _too_large(bytes_max)
         parts.append(chunk)
     body = b"".join(parts)
-    return body if encoding in {"", "identity"} else _inflate(encoding, body, bytes_max)
+    if encoding in {"", "identity"}:
+        return body
+    if len(body) <= _AT_ONCE_BYTES:
+        return _inflate(encoding, body, bytes_max)
+    return await asyncio.to_thread(_inflate, encoding, body, bytes_max)
 
 
 def _inflate(encoding: str, body: bytes, bytes_max: int) -> bytes:
     """Return the inflated body; of a bomb no more than a byte above the limit is made."""
+    with _opened(encoding, io.BytesIO(body)) as source:
+        parts: list[bytes] = []
+        left = bytes_max + 1
+        while left and (part := source.read(min(left, _READ_BYTES))):
+            parts.append(part)
+            left -= len(part)
+    if not left:
+        raise _too_large(bytes_max)
+    return b"".join(parts)
+
+
+@contextmanager
+def _opened(encoding: str, packed: BinaryIO) -> Iterator[BinaryIO]:
+    """Give what is in a packed body: one whole stream or several, one behind the other.
+
+    Several are one body (RFC 1952, 2.2; RFC 8878, 3.1), as what packs in parallel or appends to a
+    file makes them. Anything else behind the last one, and one that is cut, is refused.
+    """
     try:
         if encoding == "gzip":
-            inflater = zlib.decompressobj(_GZIP_WINDOW)
-            inflated = inflater.decompress(body, bytes_max + 1)
-            is_whole = inflater.eof
+            with gzip.GzipFile(fileobj=packed) as source:
+                yield cast("BinaryIO", source)
         elif encoding == "zstd":
-            reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX).stream_reader(
-                io.BytesIO(body)
-            )
-            inflated = reader.read(bytes_max + 1)
-            is_whole = True
+            _check_frames(packed)
+            packed.seek(0)
+            inflater = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)
+            yield inflater.stream_reader(packed, read_across_frames=True, closefd=False)
         else:
             raise _refused(
                 ProblemCode.UNSUPPORTED_MEDIA_TYPE,
                 f"the content encoding {encoding[:80]!r} is not read here; send gzip, zstd or none",
             )
-    except (zlib.error, zstandard.ZstdError) as error:
+    except EOFError:
+        raise _cut(encoding) from None
+    except (gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
         raise _refused(
             ProblemCode.BODY_UNREADABLE, f"the body is no {encoding}: {error}"
         ) from None
-    if len(inflated) > bytes_max:
-        raise _too_large(bytes_max)
-    if not is_whole:
-        raise _refused(ProblemCode.BODY_UNREADABLE, f"the {encoding} body ends too early")
-    return inflated
+
+
+def _check_frames(packed: BinaryIO) -> None:
+    """Refuse what is not whole frames of zstd: its reader takes one that is cut for one that ends.
+
+    https://datatracker.ietf.org/doc/html/rfc8878#section-3.1: only the heads of blocks are read.
+    """
+    size = packed.seek(0, io.SEEK_END)
+    at = 0
+    while at < size:
+        packed.seek(at)
+        head = packed.read(_FRAME_HEAD_MAX)
+        if head[0] & 0xF0 == 0x50 and head[1:4] == _SKIPPED:
+            at += 8 + int.from_bytes(head[4:8], "little")
+            continue
+        has_checksum = zstandard.get_frame_parameters(head).has_checksum
+        at += zstandard.frame_header_size(head)
+        is_last = False
+        while not is_last:
+            packed.seek(at)
+            block = int.from_bytes(packed.read(3), "little")
+            is_last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
+            # A block that repeats one byte has just that.
+            at += 3 + (1 if kind == _REPEATED else length)
+            if at > size:
+                raise _cut("zstd")
+        at += 4 if has_checksum else 0
+    if at != size or not size:
+        raise _cut("zstd")
 
 
 #: A run of the default budgets is 60 MB; a file larger than this is imported in several.
@@ -132,28 +184,17 @@ async def read_file(
 
 
 def _unpack(encoding: str, packed: BinaryIO, file: BinaryIO, *, bytes_max: int) -> None:
-    try:
-        if encoding == "gzip":
-            source: Any = gzip.GzipFile(fileobj=packed)
-        elif encoding == "zstd":
-            source = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX).stream_reader(
-                packed
-            )
-        else:
-            raise _refused(
-                ProblemCode.UNSUPPORTED_MEDIA_TYPE,
-                f"the content encoding {encoding[:80]!r} is not read here; send gzip, zstd or none",
-            )
+    with _opened(encoding, packed) as source:
         size = 0
         while chunk := source.read(_READ_BYTES):
             size += len(chunk)
             if size > bytes_max:
                 raise _too_large(bytes_max)
             file.write(chunk)
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-        raise _refused(
-            ProblemCode.BODY_UNREADABLE, f"the body is no {encoding}: {error}"
-        ) from None
+
+
+def _cut(encoding: str) -> InvalidError:
+    return _refused(ProblemCode.BODY_UNREADABLE, f"the {encoding} body ends too early")
 
 
 def _too_large(bytes_max: int) -> InvalidError:

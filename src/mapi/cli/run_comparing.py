@@ -64,7 +64,7 @@ def compare(
     print_rows(["field", *(run.id for run in found.runs)], rows, form=form, wanted=["field"])
 
 
-_GROUP: Final = ("step", "runs", "mean", "std", "min", "max")
+_GROUP: Final = ("step", "runs", "nonfinite", "mean", "std", "min", "max")
 
 
 @click.command("groups")
@@ -117,7 +117,11 @@ def groups(  # noqa: PLR0913 - its options
         return
     fields = list(found.groups[0].by) if found.groups else []
     rows = (
-        [*group.by.values(), point.step, point.count, point.mean, point.std, point.min, point.max]
+        [
+            *group.by.values(),
+            *(point.step, point.count, point.nonfinite_count),
+            *(point.mean, point.std, point.min, point.max),
+        ]
         for group in found.groups
         for point in group.points
     )

@@ -62,6 +62,13 @@ for one in (
     help="Which runs; all of several hold.",
 )
 @click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="TEXT",
+    help="The same of one metric: loss<0.3 is metrics.loss<0.3.",
+)
+@click.option(
     "--sort",
     metavar="FIELDS",
     shell_complete=candidates.fields,
@@ -92,6 +99,7 @@ def ls(  # noqa: PLR0913 - its options
     api: Client,
     *,
     filters: tuple[str, ...],
+    metrics: tuple[str, ...],
     sort: str | None,
     columns: str | None,
     view: str | None,
@@ -108,10 +116,12 @@ def ls(  # noqa: PLR0913 - its options
 
     \b
     mapi runs ls --filter "status = failed AND created >= -7d"
+    mapi runs ls --metric 'loss{split=val}<0.3' --metric 'acc.max>0.9'
     mapi runs ls --filter 'params.optimizer IN (adam, sgd)' --columns params.lr
     mapi runs ls --columns "metrics.loss{split=val}.min" --sort "metrics.loss{split=val}.min"
     mapi runs ls --filter "tags.team = ads" --format csv --all > runs.csv
     """  # noqa: D301 - click reads the control character
+    filters += tuple(f"metrics.{one.strip().removeprefix('metrics.')}" for one in metrics)
     asked: dict[str, Any] = {
         "filter": list(filters) or None,
         "sort": sort,

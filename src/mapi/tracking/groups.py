@@ -176,12 +176,13 @@ async def _points(connection: Connection, about: dict[str, Any]) -> list[tuple[i
 
 
 def _point(row: tuple[Any, ...]) -> GroupPoint:
-    _, step, count, mean, deviation, low, high, scale = row
+    _, step, count, mean, deviation, low, high, scale, nonfinite_count = row
     return GroupPoint(
         step=None if step == SCALAR_STEP else step,
         count=count,
+        nonfinite_count=nonfinite_count,
         # However it is rounded, it lies between the extremes.
-        mean=min(max(mean / scale, low), high),
+        mean=min(max(mean / scale, low), high) if count else None,
         std=None if deviation is None else _finite(deviation / scale),
         min=low,
         max=high,

@@ -64,12 +64,13 @@ async def patch_run(
     faults = _text_faults(patch)
     if faults:
         raise InvalidError(faults)
+    end = _end(patch, row)
     wanted = {
         "name": _given(patch.name, row["name"]) or "",
         "note": _given(patch.note, row["note"]) or "",
-        "reason": _given(patch.reason, row["reason"]),
+        "reason": _given(patch.reason, _kept_reason(row, end["status"])),
         "experiment": await _experiment(connection, patch, row),
-        **_end(patch, row),
+        **end,
     }
     before = {**row, "experiment": row["experiment_id"]}
     if all(before[name] == value for name, value in wanted.items()):
@@ -224,6 +225,13 @@ def _refuse_trashed(row: dict[str, Any]) -> None:
 
 def _given(value: object, before: object) -> Any:
     return before if value is UNSET else value
+
+
+def _kept_reason(row: dict[str, Any], status: str) -> str | None:
+    """Return the reason that stays: an end's goes with the end."""
+    before = RunStatus(row["status"])
+    has_left = status != before.value and (before.is_final or before is RunStatus.LOST)
+    return None if has_left else row["reason"]
 
 
 def _text_faults(patch: RunPatch) -> list[Fault]:

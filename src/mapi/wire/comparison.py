@@ -68,7 +68,8 @@ class GroupPoint(Answer, kw_only=True):
 
     step: Annotated[int | None, Meta(description="A step that members have; null for scalars.")]
     count: Annotated[int, Meta(description="Members with a finite value there.")]
-    mean: Annotated[float | None, Meta(description="Of those.")]
+    nonfinite_count: Annotated[int, Meta(description="Members with NaN or an infinity there.")] = 0
+    mean: Annotated[float | None, Meta(description="Of the finite ones; null without any.")]
     std: Annotated[
         float | None,
         Meta(description="Of the sample: sqrt(sum((x - mean)^2) / (n - 1)); null below two."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import tracemalloc
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,49 @@ async def test_a_broken_packing_is_told(
     body = {"cut": whole[: len(whole) // 2], "rubbish": b"no packing", "empty": b""}[broken]
     status, code = await post(app, tenant, body, encoding)
     assert (status, code) == (400, "BODY_UNREADABLE")
+
+
+@pytest.mark.parametrize("encoding", list(_PACKERS))
+@pytest.mark.parametrize("route", ["json", "lines"])
+async def test_several_streams_are_one_body_and_nothing_else_stands_behind(
+    app: Litestar, tenant: Tenant, encoding: str, route: str
+) -> None:
+    pack = _PACKERS[encoding]
+    whole = b'{"name": "a"}' if route == "json" else b'{"kind": "nothing"}\n'
+    parts = pack(whole[:7]) + pack(b"") + pack(whole[7:])
+
+    async def told(body: bytes) -> tuple[int, str]:
+        if route == "json":
+            return await post(app, tenant, body, encoding)
+        headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": encoding}
+        token = give_token(tenant, Scope.ADMIN).text
+        async with client_of(app, token, headers=headers) as client:
+            answer = await client.post("/v1/import", content=body)
+        return answer.status_code, answer.json().get("code", "")
+
+    # The lines themselves are of no kind that is known, which is told of what was unpacked.
+    read = (201, "") if route == "json" else (422, "SCHEMA_INVALID")
+    assert await told(parts) == read
+    for body in (parts + b"junk", parts + pack(whole)[:-5], pack(whole) + whole, parts[:-1]):
+        assert await told(body) == (400, "BODY_UNREADABLE"), body
+
+
+async def test_frames_that_hold_nothing_are_passed_over(app: Litestar, tenant: Tenant) -> None:
+    skipped = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"
+    checked = zstandard.ZstdCompressor(write_checksum=True).compress(b'{"name": "a"}')
+    assert await post(app, tenant, skipped + checked + skipped, "zstd") == (201, "")
+    for cut in (skipped[:-1], skipped + checked[:-1], checked + skipped[:5]):
+        assert await post(app, tenant, cut, "zstd") == (400, "BODY_UNREADABLE")
+
+
+@pytest.mark.parametrize("encoding", list(_PACKERS))
+async def test_a_large_packed_body_is_read_whole(
+    app: Litestar, tenant: Tenant, encoding: str
+) -> None:
+    words = random.Random(7).randbytes(9_000).hex()
+    body = _PACKERS[encoding](json.dumps({"name": "large", "note": words}).encode())
+    assert len(body) > 8_000
+    assert await post(app, tenant, body, encoding) == (201, "")
 
 
 async def test_other_packings_are_not_read(app: Litestar, tenant: Tenant) -> None:

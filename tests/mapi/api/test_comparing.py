@@ -130,9 +130,34 @@ async def test_a_group_without_a_key_holds_all_runs(caller: Caller) -> None:
     found = await caller.get("/v1/run-groups", params={"y": "loss"})
     (group,) = found["groups"]
     assert group["points"] == [
-        {"step": 0, "count": 3, "mean": 1.0, "std": 1.0, "min": 0.0, "max": 2.0}
+        {
+            "step": 0,
+            "count": 3,
+            "nonfinite_count": 0,
+            "mean": 1.0,
+            "std": 1.0,
+            "min": 0.0,
+            "max": 2.0,
+        }
     ]
     assert (await caller.get("/v1/run-groups", params={"y": "acc"}))["runs_without"] == 3
+
+
+@pytest.mark.parametrize("large", [1.0, 1.7e308])
+async def test_a_group_has_every_step_that_a_member_has(caller: Caller, large: float) -> None:
+    for values in (["NaN", large, "NaN", "Infinity"], ["-Infinity", "NaN", 3.0, "NaN"]):
+        run = await caller.make_run()
+        await caller.log(run, "loss", values)
+    (group,) = (await caller.get("/v1/run-groups", params={"y": "loss"}))["groups"]
+    assert [(one["step"], one["count"], one["nonfinite_count"]) for one in group["points"]] == [
+        (0, 0, 2),
+        (1, 1, 1),
+        (2, 1, 1),
+        (3, 0, 2),
+    ]
+    statistics = [[one[name] for name in ("mean", "std", "min", "max")] for one in group["points"]]
+    nothing = [None, None, None, None]
+    assert statistics == [nothing, [large, None, large, large], [3.0, None, 3.0, 3.0], nothing]
 
 
 WRONG = [

@@ -109,9 +109,14 @@ async def test_a_status_ends_a_run_and_takes_it_up_again(caller: Caller) -> None
     )
     found = await patch(caller, run, {"finished": "2026-11-29T02:00:00Z"})
     assert found["duration_seconds"] == 7_200.0
-    found = await patch(caller, run, {"status": "running", "reason": None})
+    found = await patch(caller, run, {"status": "running"})
+    # The reason was the end's.
     assert (found["finished"], found["reason"]) == (None, None)
+    await patch(caller, run, {"reason": "about to end"})
+    found = await patch(caller, run, {"status": "failed"})
+    assert found["reason"] == "about to end"
     found = await patch(caller, run, {"status": "succeeded"})
+    assert found["reason"] is None
     assert found["finished"] is not None
     await caller.log(run, "kpi", [1.0])
     assert (await caller.get(f"/v1/runs/{run}"))["status"] == "succeeded"

@@ -80,6 +80,22 @@ def test_a_list_has_filters_a_sort_and_columns(mapi: Any) -> None:
     assert [one["name"] for one in json.loads(two)] == ["r1"]
 
 
+def test_a_metric_is_short_for_a_filter_of_it_and_all_hold(mapi: Any) -> None:
+    for name, loss, acc in (("a", "0.1", "1"), ("b", "0.2", "3"), ("c", "0.9", "3")):
+        run = mapi("runs", "create", "--name", name).out.strip()
+        mapi("runs", "log-metric", run, f"loss={loss}", "--label", "split=val")
+        mapi("runs", "log-metric", run, f"acc={acc}")
+    words = ["runs", "ls", "--metric", "loss{split=val}<0.3", "--metric", "metrics.acc.max > 2"]
+    body = json.loads(mapi(*words, "-f", "status = running", "-o", "json").out)
+    assert [one["name"] for one in body["runs"]] == ["b"]
+    assert body["filter_canonical"] == (
+        "status = running AND metrics.loss{split=val} < 0.3 AND metrics.acc.max > 2"
+    )
+    err = mapi("runs", "ls", "--metric", "loss{split=val}<", code=2).err
+    assert "metrics.loss{split=val}<" in err
+    assert "^" in err
+
+
 def test_a_wrong_filter_is_shown_with_a_caret_and_what_could_stand_there(mapi: Any) -> None:
     err = mapi("runs", "ls", "--filter", "metrics.loss = AND status = failed", code=2).err
     lines = err.splitlines()

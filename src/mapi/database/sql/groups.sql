@@ -25,14 +25,15 @@ from (
 ) as chosen
 
 -- name: aggregate
--- For each group and each step that a member has: over the members with a finite value there. The
--- deviation is that of the sample, sqrt(sum((x - mean)^2) / (n - 1)).
+-- For each group and each step that a member has: over the members with a finite value there, and
+-- how many have another. The deviation is that of the sample, sqrt(sum((x - mean)^2) / (n - 1)).
 select
-    chosen.group_ordinal, chosen.step, count(*), avg(chosen.value), stddev_samp(chosen.value),
-    min(chosen.value), max(chosen.value), 1::float8
+    chosen.group_ordinal, chosen.step, count(chosen.finite), avg(chosen.finite), stddev_samp(chosen.finite),
+    min(chosen.finite), max(chosen.finite), 1::float8, count(*) - count(chosen.finite)
 from (
     select distinct on (part.member, points.step)
-        part.group_ordinal, points.step, points.value
+        part.group_ordinal, points.step,
+        case when points.value not in ('NaN', 'Infinity', '-Infinity') then points.value end as finite
     from unnest(
         %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
         %(stops)s::int8[]
@@ -43,7 +44,6 @@ from (
     where part.stop is null or points.step < part.stop
     order by part.member, points.step, part.attempt desc
 ) as chosen
-where chosen.value not in ('NaN', 'Infinity', '-Infinity')
 group by chosen.group_ordinal, chosen.step
 order by chosen.group_ordinal, chosen.step
 limit %(limit)s
@@ -51,32 +51,33 @@ limit %(limit)s
 -- name: aggregate_large
 -- The same where a value is huge: at its step all are made smaller by a power of two, which rounds
 -- nothing, and the answer says by which.
--- For each group and each step that a member has: over the members with a finite value there. The
--- deviation is that of the sample, sqrt(sum((x - mean)^2) / (n - 1)).
 select
-    scaled.group_ordinal, scaled.step, count(*), avg(scaled.small), stddev_samp(scaled.small),
-    min(scaled.value), max(scaled.value), min(scaled.scale)
+    scaled.group_ordinal, scaled.step, count(scaled.finite), avg(scaled.small), stddev_samp(scaled.small),
+    min(scaled.finite), max(scaled.finite), min(scaled.scale), count(*) - count(scaled.finite)
 from (
     select
         sized.*,
         -- PostgreSQL refuses a product that is too small for float8; beside a huge value it is none.
         case
-            when sized.scale = 1 then sized.value
-            when abs(sized.value) < 1 then 0
-            else sized.value * sized.scale
+            when sized.scale = 1 then sized.finite
+            when abs(sized.finite) < 1 then 0
+            else sized.finite * sized.scale
         end as small
     from (
         select
-            chosen.group_ordinal, chosen.step, chosen.value,
+            chosen.group_ordinal, chosen.step, chosen.finite,
             case
-                when max(abs(chosen.value)) over (partition by chosen.group_ordinal, chosen.step)
+                when max(abs(chosen.finite)) over (partition by chosen.group_ordinal, chosen.step)
                     > %(large)s::float8
                     then %(scale)s::float8
                 else 1
             end as scale
         from (
             select distinct on (part.member, points.step)
-                part.group_ordinal, points.step, points.value
+                part.group_ordinal, points.step,
+                case
+                    when points.value not in ('NaN', 'Infinity', '-Infinity') then points.value
+                end as finite
             from unnest(
                 %(members)s::int4[], %(groups)s::int4[], %(series)s::int8[], %(attempts)s::int4[],
                 %(stops)s::int8[]
@@ -87,7 +88,6 @@ from (
             where part.stop is null or points.step < part.stop
             order by part.member, points.step, part.attempt desc
         ) as chosen
-        where chosen.value not in ('NaN', 'Infinity', '-Infinity')
     ) as sized
 ) as scaled
 group by scaled.group_ordinal, scaled.step
