@@ -159,4 +159,6 @@ class InvalidError(MapiError):
         first = self.faults[0]
         more = len(self.faults) - 1
         rest = f" ({more} more)" if more else ""
-        super().__init__(f"{first.pointer}: {first.message}{rest}")
+        # What is wrong with a whole body stands nowhere in it.
+        where = f"{first.pointer}: " if first.pointer else ""
+        super().__init__(f"{where}{first.message}{rest}")

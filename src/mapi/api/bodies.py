@@ -63,7 +63,7 @@ async def read_body(
     async for chunk in request.stream():
         size += len(chunk)
         if size > bytes_max:
-            raise _too_large(bytes_max)
+            raise _too_large(bytes_max, told=request.headers.get("content-length"))
         parts.append(chunk)
     body = b"".join(parts)
     if encoding in {"", "identity"}:
@@ -176,7 +176,7 @@ async def read_file(
         async for chunk in request.stream():
             size += len(chunk)
             if size > bytes_max:
-                raise _too_large(bytes_max)
+                raise _too_large(bytes_max, told=request.headers.get("content-length"))
             await asyncio.to_thread(target.write, chunk)
         if target is packed:
             packed.seek(0)
@@ -197,10 +197,13 @@ def _cut(encoding: str) -> InvalidError:
     return _refused(ProblemCode.BODY_UNREADABLE, f"the {encoding} body ends too early")
 
 
-def _too_large(bytes_max: int) -> InvalidError:
+def _too_large(bytes_max: int, *, told: str | None = None) -> InvalidError:
+    """Return the refusal of a body; how long it is, is known where its sender has told."""
+    is_told = told is not None and told.isascii() and told.isdigit() and len(told) < 20
+    size = told if is_told and int(told or 0) > bytes_max else f"more than {bytes_max}"
     return _refused(
         ProblemCode.PAYLOAD_TOO_LARGE,
-        f"the body has more than {bytes_max} bytes; send it in parts",
+        f"the body has {size} bytes: at most {bytes_max} are read here; send it in parts",
     )
 
 

@@ -16,7 +16,7 @@ from tests.mapi.tenants_access import give_token
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from litestar import Litestar
     from tests.mapi.tenants import Tenant
@@ -116,3 +116,27 @@ async def test_a_large_packed_body_is_read_whole(
 async def test_other_packings_are_not_read(app: Litestar, tenant: Tenant) -> None:
     assert await post(app, tenant, b"{}", "br") == (415, "UNSUPPORTED_MEDIA_TYPE")
     assert await post(app, tenant, b"{}", "gzip, gzip") == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+async def test_a_body_that_is_too_large_is_told_how_large_it_is_and_may_be(
+    app: Litestar, tenant: Tenant
+) -> None:
+    token = give_token(tenant, Scope.WRITE)
+    limit = "at most 1048576 are read here; send it in parts"
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(40):
+            yield b" " * 32_768
+
+    bomb = gzip.compress(bytes(4 << 20))
+    headers = {"Content-Type": "application/json"}
+    async with client_of(app, token.text, headers=headers) as client:
+        for body, more, size in (
+            (b" " * 1_200_000, {}, "1200000 bytes"),
+            # Neither has said before how long it is.
+            (pieces(), {}, "more than 1048576 bytes"),
+            (bomb, {"Content-Encoding": "gzip"}, "more than 1048576 bytes"),
+        ):
+            answer = await client.post("/v1/runs", content=body, headers=more)
+            assert answer.status_code == 413
+            assert answer.json()["detail"] == f"the body has {size}: {limit}"
