@@ -29,7 +29,14 @@ async def read_life(connection: Connection, run_id: UUID, *, after: int, limit: 
     """
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(
-            query("life.list"), {"run": run_id, "after": after, "limit": limit + 1}
+            query("life.list"),
+            {
+                "run": run_id,
+                "after": after,
+                # What a newer version writes down is passed over.
+                "kinds": [kind.value for kind in LifeKind],
+                "limit": limit + 1,
+            },
         )
         rows = await cursor.fetchall()
     return RunLife(entries=[_entry(row) for row in rows[:limit]], is_complete=len(rows) <= limit)
@@ -44,9 +51,9 @@ def _entry(row: dict[str, Any]) -> LifeEntry:
             found.message = row["message"]
             found.counts = fields.get("counts", {})
         case LifeKind.MOVED:
-            found.before, found.after = map(_experiment, (fields["from"], fields["to"]))
+            found.before, found.after = map(_experiment, (fields.get("from"), fields.get("to")))
         case LifeKind.STATUS | LifeKind.RENAMED:
-            found.before, found.after = fields["from"], fields["to"]
+            found.before, found.after = fields.get("from"), fields.get("to")
             found.reason = fields.get("reason")
         case LifeKind.TRASHED | LifeKind.RESTORED:
             pass

@@ -440,6 +440,19 @@ async def test_warnings_are_part_of_the_life_of_a_run(caller: Caller, tenant: Te
     assert entry["message"]
 
 
+async def test_what_a_newer_version_wrote_into_a_life_is_passed_over(
+    caller: Caller, tenant: Tenant
+) -> None:
+    run = await caller.make_run()
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute(
+            "insert into mapi.run_events (tenant_id, run_id, type, message)"
+            " values (%s, %s, 'from the future', 'm'), (%s, %s, 'status', 'm')",
+            [tenant.id, run[4:], tenant.id, run[4:]],
+        )
+    assert await happened(caller, run) == [("status", None, None)]
+
+
 async def test_a_run_that_comes_and_goes_for_years_has_a_life_with_an_end(
     caller: Caller, tenant: Tenant
 ) -> None:

@@ -75,6 +75,8 @@ select id from mapi.list_tenants_v1()
 -- name: list
 select id, time, type, code, message, fields, user_name as "user"
 from run_events
-where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+where
+    tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
+    and type = any (%(kinds)s)
 order by id
 limit %(limit)s
