@@ -22,12 +22,6 @@ __all__ = ["BoundedProtocol"]
 
 #: Above what the application refuses with a reason, so that only a flood meets this end.
 _HEAD_BYTES_MAX: Final = 128 << 10
-#: In all, from the first byte to the end of the headers; of a new connection, until the first byte.
-_HEAD_SECONDS = 30.0
-#: Without a byte more of a body; one that goes on slowly is read to its end.
-_BODY_SECONDS = 30.0
-#: Without a byte taken of an answer. Longer than anything in between buffers for a slow reader.
-_ANSWER_SECONDS = 120.0
 #: Closing sends a reset and drops what was not taken (socket(7)): the kernel would keep offering it.
 _AT_ONCE: Final = struct.pack("ii", 1, 0)
 _TIMEOUT: Final = (
@@ -42,7 +36,19 @@ class HeadTooLargeError(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection.
+
+    Attributes:
+        head_seconds: in all, from the first byte to the end of the headers; of a new connection,
+            until the first byte.
+        body_seconds: without a byte more of a body; one that goes on slowly is read to its end.
+        answer_seconds: without a byte taken of an answer; longer than anything in between buffers
+            for a slow reader.
+    """
+
+    head_seconds = 30.0
+    body_seconds = 30.0
+    answer_seconds = 120.0
 
     _head_bytes = 0
     #: Looks whether the rest of a request comes.
@@ -55,7 +61,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for a request, not for ever."""
         super().connection_made(transport)
-        self._wait_for_request(_HEAD_SECONDS)
+        self._wait_for_request(self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
@@ -67,7 +73,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """Count anew for each request of the connection."""
         self._head_bytes = 0
         self._is_head_read = False
-        self._wait_for_request(_HEAD_SECONDS)
+        self._wait_for_request(self.head_seconds)
+        if not self.flow.write_paused:
+            # What was left of the answer before says nothing of how the next one is taken.
+            self._answer_timer = _cancelled(self._answer_timer)
         super().on_message_begin()
         # An answer that has no end of its own may end its connection: in order, or for a reader
         # that does not read.
@@ -86,7 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Wait for the body, as long as it goes on."""
         self._is_head_read = True
-        self._wait_for_request(_BODY_SECONDS)
+        self._wait_for_request(self.body_seconds)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -102,6 +111,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Watch whether the answer, which waits, is taken."""
         super().pause_writing()
+        # Anew: until it is resumed, what waits grows by nothing.
+        self._answer_timer = _cancelled(self._answer_timer)
         self._watch_reader()
 
     def resume_writing(self) -> None:
@@ -163,16 +174,16 @@ class BoundedProtocol(HttpToolsProtocol):
     def _watch_reader(self) -> None:
         if self._answer_timer is None and self.transport.get_write_buffer_size():
             self._answer_timer = self.loop.call_later(
-                _ANSWER_SECONDS, self._look_at_reader, self.transport.get_write_buffer_size()
+                self.answer_seconds, self._look_at_reader, self.transport.get_write_buffer_size()
             )
 
     def _look_at_reader(self, left_before: int) -> None:
-        """Cut a reader who has taken nothing; what waits grows by nothing meanwhile."""
+        """Cut a reader who has taken nothing."""
         self._answer_timer = None
         if self.transport.get_write_buffer_size() < left_before:
             self._watch_reader()
             return
-        _logger.info("a reader was cut: it did not read for %g seconds", _ANSWER_SECONDS)
+        _logger.info("a reader was cut: it did not read for %g seconds", self.answer_seconds)
         self._cut()
 
     def _cut(self) -> None:

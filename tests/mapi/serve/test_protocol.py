@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from mapi.serve import protocol
 from mapi.serve.protocol import BoundedProtocol
 
 if TYPE_CHECKING:
@@ -20,12 +19,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 _ANSWER = b"HTTP/1.1 200 OK"
+#: Bytes that wait in part where little is taken; pieces of 64 KiB that never wait as a whole.
+_SHORT, _LONG = 60_000, 1_000
 
 
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_HEAD_SECONDS", "_BODY_SECONDS", "_ANSWER_SECONDS"):
-        monkeypatch.setattr(protocol, name, 0.3)
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """The loop of Python, and the one that `mapi serve` runs on."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
+class Hasty(BoundedProtocol):
+    """What waits a second where the server waits long."""
+
+    head_seconds = body_seconds = answer_seconds = 1.0
 
 
 class Application:
@@ -44,8 +51,11 @@ class Application:
             size += len(message["body"])
             is_whole = not message["more_body"]
         await send({"type": "http.response.start", "status": 200, "headers": []})
+        if scope["path"] == "/short":
+            await send({"type": "http.response.body", "body": bytes(_SHORT)})
+            return
         if scope["path"] == "/long":
-            for _ in range(1_000):
+            for _ in range(_LONG):
                 await send(
                     {"type": "http.response.body", "body": bytes(1 << 16), "more_body": True}
                 )
@@ -53,11 +63,13 @@ class Application:
 
 
 @contextlib.asynccontextmanager
-async def serving(application: Application) -> AsyncIterator[tuple[uvicorn.Server, int]]:
+async def serving(
+    application: Application, *, send_buffer: int | None = None
+) -> AsyncIterator[tuple[uvicorn.Server, int]]:
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        application, http=BoundedProtocol, log_config=None, ws="none", lifespan="off"
-    )
+    if send_buffer is not None:  # of each connection that it accepts
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+    config = uvicorn.Config(application, http=Hasty, log_config=None, ws="none", lifespan="off")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve(sockets=[listening]))
     try:
@@ -105,8 +117,8 @@ async def test_a_body_that_goes_on_slowly_is_read_to_its_end() -> None:
     async with serving(Application()) as (_, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n")
-        for _ in range(12):  # four times as long as it may stand still
-            await asyncio.sleep(0.1)
+        for _ in range(12):  # longer than it may stand still
+            await asyncio.sleep(0.15)
             writer.write(b"x")
         async with asyncio.timeout(10):
             assert (await reader.readline()).strip() == _ANSWER
@@ -116,14 +128,14 @@ async def test_a_body_that_goes_on_slowly_is_read_to_its_end() -> None:
 async def test_a_connection_serves_one_request_after_another() -> None:
     async with serving(Application()) as (_, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for _ in range(3):
+        for _ in range(2):
             writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody" * 2)
             async with asyncio.timeout(10):
                 for _ in range(2):
                     found = await reader.readuntil(b"0\r\n\r\n")
                     assert found.startswith(_ANSWER)
                     assert b"\r\n4\r\n" in found
-            await asyncio.sleep(0.4)  # between requests it may be silent for longer
+            await asyncio.sleep(1.2)  # between requests it may be silent for longer
         writer.close()
 
 
@@ -153,5 +165,32 @@ async def test_an_answer_that_is_read_slowly_is_sent_to_its_end() -> None:
             while found := await reader.read(1 << 22):
                 size += len(found)
                 await asyncio.sleep(0.01)
-        assert size > 1_000 << 16
+        assert size > _LONG << 16
         writer.close()
+
+
+async def test_what_was_left_of_one_answer_does_not_cut_a_slow_reader_of_the_next() -> None:
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 10)
+    async with serving(Application(), send_buffer=4 << 10) as (_, port):
+        client.connect(("127.0.0.1", port))
+        reader, writer = await asyncio.open_connection(sock=client, limit=512)
+        writer.write(b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(0.6)  # it is answered, and some of it waits for its reader
+        async with asyncio.timeout(30):
+            await reader.readuntil(b"\r\n\r\n")
+            size = await _read(reader, chunk=1 << 10, until=_SHORT)
+            writer.write(b"GET /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            for _ in range(80):  # longer than what was left was to be waited for
+                size += len(await reader.read(1 << 10))
+                await asyncio.sleep(0.01)
+            size += await _read(reader, chunk=1 << 20, until=None)
+        assert size > _SHORT + (_LONG << 16)
+        writer.close()
+
+
+async def _read(reader: asyncio.StreamReader, *, chunk: int, until: int | None) -> int:
+    size = 0
+    while (until is None or size < until) and (found := await reader.read(chunk)):
+        size += len(found)
+    return size
