@@ -165,7 +165,7 @@ def test_the_jobs_of_a_killed_replica_are_done_by_the_other(
     import psycopg
 
     one, two, token = replicas
-    # As if it had died in the midst of both jobs, which it did not end.
+    # As if it had died in the midst of the job, which it did not end.
     with psycopg.connect(managed_database.superuser_url, autocommit=True) as connection:
         connection.execute(
             "insert into mapi.turns values ('heartbeats', gen_random_uuid(), now() + '2 s')"
