@@ -42,7 +42,7 @@ LEFT_OUT = (
 )
 #: What of schemathesis's own report is said at the end.
 SUMMARY = re.compile(
-    r"^(API Operations|Test cases|Failures|Errors|Seed):|^  (Tested|Selected)|generated|^ +[❌✅]"
+    r"^(API Operations|Test cases|Failures|Errors|Seed):|^  (Tested|Selected)|^ +[0-9]+ generated|^ +[❌✅]"
 )
 REQUEST_SECONDS = 20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,10 +15,14 @@ from mapi.cli.printing import body_option, print_body
 from mapi.cli.transfers import transfer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mapi import Client
 
 __all__ = ["COMMANDS"]
 
+#: Where the server says that a line is wrong, and which member of it.
+_LINE: Final = re.compile(r"/lines/([0-9]+)(?:/(.*))?", re.DOTALL)
 _FORMS: Final = ("jsonl", "csv", "parquet")
 
 
@@ -110,7 +116,7 @@ def import_file(api: Client, *, file: str, output: str | None) -> None:
     \b
     mapi runs import run.jsonl
     """  # noqa: D301 - click reads the control character
-    with transfer("Importing") as progress:
+    with _telling_lines(file), transfer("Importing") as progress:
         found = api.runs.import_file(file, progress=progress)
     if output is not None:
         print_body(found)
@@ -119,6 +125,22 @@ def import_file(api: Client, *, file: str, output: str | None) -> None:
     click.echo(", ".join([counted(len(found.runs), "runs"), *counts]))
     for text in found.warnings:
         click.echo(f"warning: {text}", err=True)
+
+
+@contextlib.contextmanager
+def _telling_lines(file: str) -> Iterator[None]:
+    """Say in which line of the file something is wrong, as editors count them."""
+    from mapi.errors import InvalidError, StateError
+
+    try:
+        yield
+    except (InvalidError, StateError) as error:
+        fault = error.faults[0] if error.faults else None
+        found = None if fault is None else _LINE.fullmatch(fault.pointer)
+        if fault is None or found is None:
+            raise
+        where = f", {found[2]}" if found[2] else ""
+        raise PointedError(f"{file}, line {int(found[1]) + 1}{where}: {fault.message}") from None
 
 
 COMMANDS: Final = (export, import_file)

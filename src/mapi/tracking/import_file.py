@@ -91,7 +91,12 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, ExportLine]]:
             # The file was read well as a body; what is no JSON is a fault of its line.
             raise InvalidError(
                 [
-                    replace(one, pointer=pointer("lines", number) + one.pointer, code="")
+                    replace(
+                        one,
+                        pointer=pointer("lines", number) + one.pointer,
+                        message=one.message.replace("the body is", "the line is", 1),
+                        code="",
+                    )
                     for one in error.faults
                 ]
             ) from None

@@ -247,7 +247,7 @@ def test_an_export_is_taken_back(mapi: Any, run: str, tmp_path: Path) -> None:
     assert (said.out, said.err) == ("1 run, 1 param, 1 tag, 2 points\n", "")
     assert json.loads(mapi("runs", "import", target, "-o", "json").out)["runs"] == [run]
     (tmp_path / "torn.jsonl").write_bytes(Path(target).read_bytes()[:-20])
-    assert "lines/6" in mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err
+    assert "line 7" in mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err
     assert "does not exist" in mapi("runs", "import", str(tmp_path / "none"), code=2).err
 
 

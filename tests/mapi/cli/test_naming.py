@@ -115,6 +115,27 @@ def test_an_export_into_a_folder_that_is_not_there_is_refused(
     assert said == f"Error: {target.parent} is no folder: make it, or name another file.\n"
 
 
+def test_a_file_that_cannot_be_imported_is_told_with_its_line(
+    mapi: Any, run: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "run.jsonl"
+    mapi("runs", "export", run, "-o", str(target))
+    lines = target.read_text().splitlines()
+    param = next(at for at, line in enumerate(lines) if '"type":"param"' in line)
+    for changed, said in (
+        (lines[:-1], f"line {len(lines)}: the file ends without its last line: it is torn"),
+        (["id,name", *lines], "line 1: the line is no JSON in UTF-8"),
+        ([*lines[:param], lines[param].replace('"lr"', "5")], f"line {param + 1}, key: "),
+        (
+            [line.replace('"text":"0.1"', '"text":"0.2"') for line in lines],
+            f"line {param + 1}, text: the param lr of that run is '0.1' here",
+        ),
+    ):
+        target.write_text("\n".join([*changed, ""]))
+        err = mapi("runs", "import", str(target), code=2).err
+        assert err.startswith(f"Error: {target}, {said}"), err
+
+
 def test_a_reader_that_went_away_is_no_failure(url: str, tenant: Tenant, run: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
