@@ -100,6 +100,10 @@ def address(database_url: str) -> Iterator[str]:
         yield found
 
 
+# Schemathesis uses the module within its strategies, which Hypothesis notices now and then.
+@pytest.mark.filterwarnings(
+    "ignore:Do not use the .random. module:hypothesis.errors.HypothesisDeprecationWarning"
+)
 @pytest.mark.parametrize(("method", "path"), _OPERATIONS)
 def test_no_request_is_a_defect_or_has_an_answer_that_is_not_described(
     address: str, tenant: Tenant, method: str, path: str
