@@ -1,6 +1,6 @@
 """Where a file goes that a user asked for: over an old one, through a link, or into a device.
 
-A file is replaced whole, and a link stays a link: what it leads to is replaced. What is there and is no
+A file is replaced whole and keeps its mode, and a link stays a link: what it leads to is replaced. What is there and is no
 file (a FIFO, a terminal, ``/dev/null``, an open descriptor such as ``/dev/stdout``) can only be written
 into. It gets its bytes when all of them are ready, so that a failure on the way sends it none.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import QueryError
-from expr_tracker.interruption import is_from_signal
+from expr_tracker.interruption import is_from_signal, suppress_own
 from expr_tracker.notices import offer_beside
 from expr_tracker.store.documents import replacing
 from expr_tracker.store.paths import absolute, path_given
@@ -79,12 +79,19 @@ def writing_to(place: Path) -> Iterator[Path]:
     if _is_replaced(place):
         with replacing(place) as beside:
             yield beside
+            _keep_mode(place, beside)
         return
     with tempfile.TemporaryDirectory(prefix="expr-tracker-") as folder:
         ready = Path(folder, place.name)
         yield ready
         with ready.open("rb") as content, open(_opened(place), "wb") as target:
             shutil.copyfileobj(content, target)
+
+
+def _keep_mode(place: Path, beside: Path) -> None:
+    # Where there was none, the new file has what is usual; where the file system has no modes, none.
+    with suppress_own(OSError):
+        shutil.copymode(place, beside)
 
 
 def _is_replaced(place: Path) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -115,8 +116,25 @@ def _group() -> None:
     """  # noqa: D301 - click reads the control character
 
 
+def _do_without_streams() -> None:
+    """Do without the standard streams that the program was started without (``<&-``, ``>&-``).
+
+    Nothing comes from an input that is none. Without an output no command has anywhere to answer to.
+    """
+    from expr_tracker.cli.terminal import open_closed_streams
+
+    has_output = open_closed_streams()
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for good
+    if not has_output:
+        print("Error: standard output is closed.", file=sys.stderr)
+        raise SystemExit(1)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; the console script calls this."""
+    if None in {sys.stdin, sys.stdout, sys.stderr}:
+        _do_without_streams()
     with one_line_errors():
         ended = _group.main(
             args=None if arguments is None else list(arguments),

@@ -132,13 +132,15 @@ def pairs_of(words: Sequence[str], *, what: str) -> dict[str, str]:
     """Return ``KEY=VALUE`` words as a mapping; what stands behind the first ``=`` is the value.
 
     Raises:
-        PointedError: a word has none.
+        PointedError: a word has none, or two have the same key.
     """
-    found = {}
+    found: dict[str, str] = {}
     for word in words:
         key, sign, value = word.partition("=")
         if not sign:
             raise PointedError(f"{word!r}: expected {what} as KEY=VALUE.")
+        if key in found:
+            raise PointedError(f"{word!r}: {key!r} is given twice; each has one value.")
         found[key] = value
     return found
 

@@ -87,7 +87,9 @@ def export(
             progress=progress,
         )
     if target != "-":
-        say(f"{target}: {size} bytes")
+        # Of what is no file the lines may be what somebody reads.
+        is_file = Path(target).is_file() and not target.startswith(("/dev/", "/proc/"))
+        say(f"{target}: {size} bytes", err=not is_file)
 
 
 #: What lines of a file are called.

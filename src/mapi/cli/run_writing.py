@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -134,15 +135,21 @@ def _by_labels(
         if sign != "=":
             raise PointedError(f"{word!r}: expected a metric as KEY=VALUE.")
         key, own = series_of(text, labels)
-        found.setdefault(tuple(sorted(own.items())), {})[key] = _number(text, value)
+        metrics = found.setdefault(tuple(sorted(own.items())), {})
+        if key in metrics:
+            raise PointedError(f"{word!r}: {text!r} is given twice; a step has one value of each.")
+        metrics[key] = _number(text, value)
     return [(dict(one), metrics) for one, metrics in found.items()]
 
 
 def _number(key: str, text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise PointedError(f"{key}={text}: {text!r} is no number.") from None
+    if math.isinf(number) and "inf" not in text.lower():
+        raise PointedError(f"{key}={text}: {text!r} is too large for a 64-bit number.")
+    return number
 
 
 def _say_counts(said: Any, output: str | None, what: str) -> None:

@@ -15,7 +15,7 @@ from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.embedded.home import Home
 from mapi.database.embedded.server import EmbeddedServer
 from mapi.database.migrate import RESERVED_ROLES, ensure_tenant, migrate, require_migrated
-from mapi.errors import SettingError
+from mapi.errors import DatabaseError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,13 +103,18 @@ def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
         undo: gets what is to be undone.
 
     Raises:
-        DatabaseError: the database cannot be started, reached or migrated.
+        DatabaseError: there is no database, or it cannot be started, reached or migrated.
     """
     if settings.database_url is not None:
         login_of(settings.database_url)
         require_migrated(settings.database_url)
         return Foundation(settings.database_url, admin_url=settings.database_admin_url)
     server = embedded_server(settings)
+    if not server.is_made:
+        raise DatabaseError(
+            f"There is no database in {settings.home} yet: `mapi serve` makes it at its first start, "
+            "and `mapi migrate` without starting. If yours is elsewhere, --home or MAPI_HOME names it."
+        )
     if not server.attach():
         return lay_foundation(settings, undo)
     url = server.url(LOGIN, database_password(settings), "postgres")

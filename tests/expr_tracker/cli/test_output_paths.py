@@ -1,4 +1,4 @@
-"""``-o`` of every command, where nothing can be written: one line, and nothing is made."""
+"""``-o`` of every command: a file keeps its mode; where nothing can be written, a line says so."""
 
 from __future__ import annotations
 
@@ -122,3 +122,23 @@ def test_a_run_that_is_a_link_to_nowhere_is_said_to_be_one(run: Path) -> None:
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert et("ls", run.parent).exit_code == 0
+
+
+@pytest.mark.parametrize("command", [["trace"], ["export", "--format", "csv"]], ids=" ".join)
+def test_a_file_that_is_replaced_keeps_its_mode_and_a_new_one_has_the_usual(
+    run: Path, command: list[str]
+) -> None:
+    there = Path("there.out")
+    there.write_text("old")
+    there.chmod(0o640)
+    before = os.umask(0o027)
+    try:
+        for name in ("there.out", "new.out"):
+            assert et(*command, run, "-o", name).exit_code == 0
+    finally:
+        os.umask(before)
+    there.chmod(0o604)
+    assert et(*command, run, "-o", "there.out").exit_code == 0
+    assert there.read_text() != "old"
+    assert there.stat().st_mode & 0o777 == 0o604
+    assert Path("new.out").stat().st_mode & 0o777 == 0o640

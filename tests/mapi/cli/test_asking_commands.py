@@ -8,8 +8,10 @@ import io
 import json
 import os
 import pty
+import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +251,50 @@ def test_an_export_is_taken_back(mapi: Any, run: str, tmp_path: Path) -> None:
     (tmp_path / "torn.jsonl").write_bytes(Path(target).read_bytes()[:-20])
     assert "line 7" in mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err
     assert "does not exist" in mapi("runs", "import", str(tmp_path / "none"), code=2).err
+
+
+def test_an_export_goes_where_its_path_leads_and_keeps_what_is_there(
+    mapi: Any, tmp_path: Path
+) -> None:
+    run = mapi("runs", "create", "--name", "a").out.strip()
+    whole = mapi("runs", "export", run, "-o", "-").out
+    private = tmp_path / "private.jsonl"
+    private.write_text("old")
+    private.chmod(0o600)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(private.name)
+    assert "bytes" in mapi("runs", "export", run, "-o", str(link)).out
+    assert link.is_symlink()
+    assert private.read_text() == whole
+    assert private.stat().st_mode & 0o777 == 0o600
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.jsonl", "private.jsonl"]
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_text)
+        outcome = mapi("runs", "export", run, "-o", str(pipe))
+        assert read.result(10) == whole
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert (outcome.out, "bytes" in outcome.err) == ("", True)
+    mapi("runs", "export", run, "-o", os.devnull)
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+    assert "is a directory" in mapi("runs", "export", run, "-o", str(tmp_path), code=2).err
+
+
+def test_a_key_that_is_given_twice_is_wrong_usage(mapi: Any) -> None:
+    run = mapi("runs", "create", "--name", "a").out.strip()
+    for words in (
+        ("log-param", run, "a=1", "a=2"),
+        ("tag", run, "a=1", "a=1"),
+        ("log-metric", run, "a=1", "a=2"),
+        ("log-metric", run, "a{b=c,d=e}=1", "a{d=e,b=c}=2"),
+        ("log-metric", run, "b=1", "--label", "x=1", "--label", "x=2"),
+    ):
+        assert "is given twice" in mapi("runs", *words, code=2).err
+    for text in ("1e999", "-1e999"):
+        assert "too large" in mapi("runs", "log-metric", run, f"a={text}", code=2).err
+    assert json.loads(mapi("runs", "metrics", run, "--format", "json").out) == []
+    mapi("runs", "log-metric", run, "a=inf", "b=-Infinity", "c=nan")
 
 
 def test_runs_are_summed_up_in_groups(mapi: Any) -> None:

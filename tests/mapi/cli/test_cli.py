@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -247,6 +248,60 @@ def test_where_nobody_can_be_asked_it_is_said_how_to_say_yes(
     assert outcome.code == 2
     assert "--token-stdin" in outcome.err
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("admin", "tenant", "list"), ("admin", "token", "create", "a"), ("backup", "b.tar")]
+)
+def test_what_needs_a_database_makes_none_and_says_what_does(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
+    outcome = run(*words)
+    assert outcome.code == 1
+    assert f"no database in {tmp_path / 'home'}" in outcome.err
+    assert "mapi serve" in outcome.err
+    assert not (tmp_path / "home" / "postgres").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "code", "said"),
+    [
+        ("--help", ">&-", 1, "standard output is closed"),
+        ("runs ls", ">&-", 1, "standard output is closed"),
+        ("doctor", ">&-", 1, "standard output is closed"),
+        ("runs ls", "<&-", 1, "cannot be reached"),
+        ("runs log-line RUN -", "<&-", 0, ""),
+        ("runs log-table RUN a -", "<&-", 2, "Error: "),
+        ("runs create --spec -", "<&-", 2, "Error: "),
+        ("login http://127.0.0.1:1 --token-stdin", "<&-", 1, "does not answer"),
+        ("login http://127.0.0.1:1", "<&-", 2, "Error: "),
+        ("runs ls", "2>&-", 1, ""),
+        ("runs ls", ">&- 2>&-", 1, ""),
+        ("runs ls", "<&- >&- 2>&-", 1, ""),
+    ],
+)
+def test_closed_standard_streams_end_a_command_in_a_line(
+    tmp_path: Path, words: str, closed: str, code: int, said: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m mapi {words} {closed}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "MAPI_HOME": str(tmp_path / "home"),
+            "XDG_CONFIG_HOME": str(tmp_path),
+            "MAPI_URL": "http://127.0.0.1:1",
+            "MAPI_TOKEN": "mapi_a_b",
+        },
+    )
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("\n") == (1 if said else 0)
 
 
 def test_the_package_runs_as_the_command() -> None:

@@ -92,6 +92,11 @@ class EmbeddedServer:
         """The server's process while it runs."""
         return None if self._process is None else self._process.pid
 
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a cluster, which is made by the first start."""
+        return (self._data / "PG_VERSION").exists()
+
     def start(self) -> None:
         """Start the server, making the cluster if there is none; call it from the main thread.
 
@@ -100,7 +105,7 @@ class EmbeddedServer:
         """
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         password = self._password()
-        if not (self._data / "PG_VERSION").exists():
+        if not self.is_made:
             self._make_cluster(password)
         self._refuse_other_version()
         self._stop_survivor()

@@ -51,7 +51,8 @@ class RunFiles(Resource):
         """Write a run, or all runs that a filter matches, into a file as they were logged.
 
         Args:
-            target: a path, where the file appears when it is whole, or an open file.
+            target: a path, where the file appears when it is whole, or an open file. At the end of
+                its links a file that is there keeps its mode; a FIFO or a device is written into.
             run: one run.
             filter: in its place, a search.
             format: ``jsonl`` holds everything; ``csv`` and ``parquet`` hold the points.
@@ -80,14 +81,14 @@ class RunFiles(Resource):
         call = Call("GET", path, bytes, kinds=(_KINDS[ExportFormat(format)],))
         if not isinstance(target, str | os.PathLike):
             return self._transport.download(call, target.write, progress=progress)
-        whole = Path(target)
-        partial = whole.with_name(f"{whole.name}.part")
-        with ExitStack() as undo:
-            file = undo.enter_context(partial.open("wb"))
-            undo.callback(partial.unlink, missing_ok=True)
+        from expr_tracker.store.output import (  # noqa: PLC0415 - only who exports pays for it
+            output_place,
+            writing_to,
+        )
+
+        with writing_to(output_place(target)) as partial, partial.open("wb") as file:
             size = self._transport.download(call, file.write, progress=progress)
-            file.close()
-            partial.replace(whole)
+            file.close()  # what it holds back is written before the whole takes its place
         return size
 
     def import_file(
