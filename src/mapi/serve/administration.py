@@ -26,9 +26,10 @@ from mapi.objects.opening import open_store
 from mapi.series.names import check_title
 from mapi.serve.housekeeping import compact_all, tidy
 from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
+from mapi.tracking.foreseeing import foresee
 from mapi.tracking.keeping import add_rule, list_rules, remove_rule
 from mapi.tracking.letting_go import let_go
-from mapi.tracking.retention import Freed, delete_project, foresee
+from mapi.tracking.retention import Freed, delete_project
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:

@@ -90,7 +90,13 @@ async def tidy(
     async def work() -> Freed:
         total = Freed()
         for tenant_id in await list_tenants(database):
-            total += await apply(database, store, Reach(tenant_id), retention=retention, told=told)
+            try:
+                total += await apply(
+                    database, store, Reach(tenant_id), retention=retention, told=told
+                )
+            except (MapiError, psycopg.Error) as error:
+                # The others' trash must not wait for what is wrong with one.
+                _logger.warning("what is over in tenant %d was not deleted: %s", tenant_id, error)
         await collect_leftovers(database, store)
         return total
 
@@ -113,11 +119,12 @@ async def compact_all(
 
     async def work() -> int:
         seconds = hours * _HOUR_SECONDS
-        return sum(
-            [
-                await compact(database, Reach(tenant_id), age_seconds=seconds, told=told)
-                for tenant_id in await list_tenants(database)
-            ]
-        )
+        points = 0
+        for tenant_id in await list_tenants(database):
+            try:
+                points += await compact(database, Reach(tenant_id), age_seconds=seconds, told=told)
+            except (MapiError, psycopg.Error) as error:
+                _logger.warning("runs of tenant %d were not compacted: %s", tenant_id, error)
+        return points
 
     return await in_turn(database, _COMPACTION_TURN, work)

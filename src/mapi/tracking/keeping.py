@@ -7,6 +7,7 @@ time that something is to go, so a run that is no longer among the best is old l
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BEST_MAX", "Rule", "add_rule", "kept_runs", "list_rules", "remove_rule"]
 
+_logger: Final = logging.getLogger("mapi.tracking")
 #: Runs that one rule keeps for their place in an order.
 BEST_MAX: Final = 10_000
 #: Runs of one look at what a filter finds.
@@ -112,24 +114,42 @@ async def remove_rule(connection: Connection, number: int) -> Rule:
 
 
 async def kept_runs(database: Database, reach: Reach) -> list[UUID]:
-    """Return the runs that the rules of a tenant keep now."""
+    """Return the runs that the rules of a tenant keep now.
+
+    A rule that cannot be read keeps every run of its project.
+    """
     async with database.transaction(reach) as connection:
         cursor = await connection.execute(query("retention.list_rules"))
         rules = await cursor.fetchall()
     kept: set[UUID] = set()
-    for _, _, filters, sort, best, project_id in rules:
-        search = Search(
-            project_id,
-            datetime.now(UTC),
-            parse_filter(filters, series_from_name=series_from_name, pointer="filter"),
-            parse_sort(sort, series_from_name=series_from_name, pointer="sort"),
-        )
+    for number, _, filters, sort, best, project_id in rules:
+        try:
+            search = _search(project_id, filters, sort)
+        except InvalidError as error:
+            # Written under an older grammar, say. Nobody knows what it kept, so all of its project
+            # stays; the rules of the others hold.
+            _logger.warning(
+                "rule %d cannot be read, so no run of its project goes for its age: %s",
+                number,
+                error,
+            )
+            kept |= await _matching(database, reach, _search(project_id, "", ""))
+            continue
         kept |= await (
             _matching(database, reach, search)
             if best is None
             else _best(database, reach, search, count=best)
         )
     return sorted(kept)
+
+
+def _search(project_id: int, filters: str, sort: str) -> Search:
+    return Search(
+        project_id,
+        datetime.now(UTC),
+        parse_filter(filters, series_from_name=series_from_name, pointer="filter"),
+        parse_sort(sort, series_from_name=series_from_name, pointer="sort"),
+    )
 
 
 async def _best(database: Database, reach: Reach, search: Search, *, count: int) -> set[UUID]:

@@ -15,7 +15,6 @@ from uuid import UUID
 from mapi.access.audit import OPERATOR, record
 from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.access.notices import tell_of_deletion
-from mapi.access.projects import project_names
 from mapi.database.queries import query
 from mapi.errors import NotFoundError, StateError
 from mapi.series.budgets import point_bytes
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection, Database, Reach
     from mapi.objects.store import ObjectStore
 
-__all__ = ["Freed", "Retention", "apply", "delete_project", "foresee", "prune_run", "purge_run"]
+__all__ = ["Freed", "Retention", "apply", "delete_project", "prune_run", "purge_run"]
 
 #: Runs, or media items, of one look: a look is short, and there is another one behind it.
 _LOOK_MAX: Final = 200
 #: A reader who comes back later than this is told that there is no such run.
 _REMEMBERED_DAYS: Final = 7
-#: Of one pass of the job, so that another tenant has its turn.
+#: Looks of one kind in one pass of the job, so that another tenant has its turn.
 _LOOKS_MAX: Final = 500
 _NO_RUN: Final = UUID(int=0)
 
@@ -119,9 +118,7 @@ async def purge_run(
         row = await cursor.fetchone()
         if row is None:
             raise NotFoundError("There is no such run.")
-        project_id, is_trashed, _, log_lines, log_bytes, spans, span_bytes, media, media_bytes = (
-            row
-        )
+        project_id, is_trashed, log_lines, log_bytes, spans, span_bytes, media, media_bytes = row
         if from_trash and not is_trashed:
             raise StateError("The run is not in the trash: DELETE puts it there first.")
         cursor = await connection.execute(query("retention.objects"), {"run": run_id})
@@ -199,94 +196,6 @@ async def delete_project(
     return total
 
 
-async def foresee(database: Database, reach: Reach, *, retention: Retention) -> dict[str, Freed]:
-    """Return by project what `apply` would delete of a tenant now.
-
-    Args:
-        database: where the rows are.
-        reach: all of the tenant.
-        retention: how long what is kept.
-    """
-    found: dict[int, Freed] = {}
-
-    def add(project_id: int, freed: Freed) -> None:
-        found[project_id] = found.get(project_id, Freed()) + freed
-
-    async with database.transaction(reach) as connection:
-        names = await project_names(connection)
-        cursor = await connection.execute(
-            query("retention.trashed_sum"), {"days": retention.trash_days}
-        )
-        for project_id, *row in await cursor.fetchall():
-            add(
-                project_id,
-                Freed(
-                    purged_runs=row[0],
-                    points=row[1],
-                    log_lines=row[2],
-                    log_bytes=row[3],
-                    spans=row[4],
-                    span_bytes=row[5],
-                    media_items=row[6],
-                    media_bytes=row[7],
-                    compacted_points=row[8],
-                ),
-            )
-    kept = await _kept(database, reach, retention)
-    if retention.tracking_days is not None:
-        async for project_id, freed in _foresee_pruning(
-            database, reach, days=retention.tracking_days, kept=kept
-        ):
-            add(project_id, freed)
-    if retention.media_days is not None:
-        async with database.transaction(reach) as connection:
-            cursor = await connection.execute(
-                query("retention.media_of_old_runs_sum"),
-                {
-                    "days": retention.media_days,
-                    "trash_days": retention.trash_days,
-                    "kept": kept,
-                },
-            )
-            for project_id, items, size_bytes in await cursor.fetchall():
-                add(project_id, Freed(media_items=items, media_bytes=size_bytes))
-    return {names[project_id]: found[project_id] for project_id in sorted(found)}
-
-
-async def _foresee_pruning(
-    database: Database, reach: Reach, *, days: int, kept: list[UUID]
-) -> AsyncIterator[tuple[int, Freed]]:
-    after = _NO_RUN
-    while True:
-        async with database.transaction(reach) as connection:
-            cursor = await connection.execute(
-                query("retention.foresee_pruning"),
-                {"days": days, "kept": kept, "after": after, "limit": _LOOK_MAX},
-            )
-            rows = await cursor.fetchall()
-        for _, project_id, is_kept, points, compacted, lines, log_bytes, spans, size in rows:
-            if not points + lines + spans:
-                continue
-            if is_kept:
-                yield project_id, Freed(kept_runs=1)
-                continue
-            yield (
-                project_id,
-                Freed(
-                    pruned_runs=1,
-                    points=points,
-                    compacted_points=compacted,
-                    log_lines=lines,
-                    log_bytes=log_bytes,
-                    spans=spans,
-                    span_bytes=size,
-                ),
-            )
-        if len(rows) < _LOOK_MAX:
-            return
-        after = rows[-1][0]
-
-
 async def apply(
     database: Database,
     store: ObjectStore,
@@ -312,31 +221,32 @@ async def apply(
         if told is not None:
             told(freed.rows)
 
-    for _ in range(_LOOKS_MAX):
-        found = await _trashed(database, reach, days=retention.trash_days)
-        for run_id in found:
-            add(await purge_run(database, store, reach, run_id=run_id, principal=None))
-        if len(found) < _LOOK_MAX:
-            break
-    kept = await _kept(database, reach, retention)
+    async for freed in _empty_trash(database, store, reach, days=retention.trash_days):
+        add(freed)
     if retention.tracking_days is not None:
-        async for run_id in _prunable(database, reach, days=retention.tracking_days, kept=kept):
-            add(await prune_run(database, reach, run_id))
+        async for freed in _prune_old_runs(database, reach, days=retention.tracking_days):
+            add(freed)
     if retention.media_days is not None:
-        async for freed in _delete_old_media(
-            database, store, reach, days=retention.media_days, kept=kept
-        ):
+        async for freed in _delete_old_media(database, store, reach, days=retention.media_days):
             add(freed)
     async with database.transaction(reach) as connection:
         await connection.execute(query("retention.forget_deletions"), {"days": _REMEMBERED_DAYS})
     return total
 
 
-async def _kept(database: Database, reach: Reach, retention: Retention) -> list[UUID]:
-    """Return the runs that rules keep, where anything goes for its age at all."""
-    if retention.tracking_days is None and retention.media_days is None:
-        return []
-    return await kept_runs(database, reach)
+async def _empty_trash(
+    database: Database, store: ObjectStore, reach: Reach, *, days: int
+) -> AsyncIterator[Freed]:
+    for _ in range(_LOOKS_MAX):
+        found = await _trashed(database, reach, days=days)
+        for run_id in found:
+            try:
+                yield await purge_run(database, store, reach, run_id=run_id, principal=None)
+            except (NotFoundError, StateError):
+                # Purged or restored since the look: it is not in the trash any more.
+                continue
+        if len(found) < _LOOK_MAX:
+            return
 
 
 async def _trashed(database: Database, reach: Reach, *, days: int) -> list[UUID]:
@@ -347,41 +257,73 @@ async def _trashed(database: Database, reach: Reach, *, days: int) -> list[UUID]
         return [run_id for (run_id,) in await cursor.fetchall()]
 
 
-async def _prunable(
-    database: Database, reach: Reach, *, days: int, kept: list[UUID]
-) -> AsyncIterator[UUID]:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A run as a look saw it: what changes later is not what the rules were asked about."""
+
+    run_id: UUID
+    seq: int
+
+
+async def _looks(
+    database: Database, reach: Reach, *, statement: str, days: int
+) -> AsyncIterator[list[_Seen]]:
+    """Yield the old runs that a statement finds and that no rule keeps, some at a time.
+
+    The rules are asked behind each look. So whoever then finds a run unchanged under its lock knows
+    that they do not keep it.
+    """
+    kept: list[UUID] | None = None
     after = _NO_RUN
-    while True:
+    for _ in range(_LOOKS_MAX):
+        if kept is None:
+            kept = await kept_runs(database, reach)
         async with database.transaction(reach) as connection:
             cursor = await connection.execute(
-                query("retention.prunable"),
-                {"days": days, "kept": kept, "after": after, "limit": _LOOK_MAX},
+                query(statement), {"days": days, "kept": kept, "after": after, "limit": _LOOK_MAX}
             )
-            found = [run_id for run_id, _ in await cursor.fetchall()]
-        for run_id in found:
-            yield run_id
-        if len(found) < _LOOK_MAX:
+            seen = [_Seen(*row) for row in await cursor.fetchall()]
+        if not seen:
             return
-        after = found[-1]
+        kept = await kept_runs(database, reach)
+        saved = set(kept)
+        yield [one for one in seen if one.run_id not in saved]
+        if len(seen) < _LOOK_MAX:
+            return
+        after = seen[-1].run_id
 
 
-async def prune_run(database: Database, reach: Reach, run_id: UUID) -> Freed:
+async def _prune_old_runs(database: Database, reach: Reach, *, days: int) -> AsyncIterator[Freed]:
+    async for seen in _looks(database, reach, statement="retention.prunable", days=days):
+        for one in seen:
+            yield await prune_run(database, reach, one.run_id, days=days, seq=one.seq)
+
+
+async def prune_run(
+    database: Database, reach: Reach, run_id: UUID, *, days: int, seq: int
+) -> Freed:
     """Delete the points, spans and log lines of a run; what searches ask for stays.
+
+    Of a run that is not as it was seen, or goes on again, nothing is deleted.
 
     Args:
         database: where its rows are.
         reach: of the run's tenant.
         run_id: the run.
+        days: how long ago it must have ended.
+        seq: its last change, as it was seen.
     """
 
     async def work(connection: Connection) -> Freed:
         about: dict[str, Any] = {"run": run_id}
         await connection.execute(query("retention.take_time"))
-        cursor = await connection.execute(query("retention.lock"), about)
+        cursor = await connection.execute(
+            query("retention.lock_prunable"), {**about, "days": days, "seq": seq}
+        )
         row = await cursor.fetchone()
         if row is None:
             return Freed()
-        _, _, _, log_lines, log_bytes, spans, span_bytes, _, _ = row
+        log_lines, log_bytes, spans, span_bytes = row
         await connection.execute(query("retention.keep_summaries"), about)
         await connection.execute(query("retention.seal"), about)
         points = await _delete_points(connection, run_id, first=SCALAR_STEP + 1)
@@ -409,39 +351,59 @@ async def prune_run(database: Database, reach: Reach, run_id: UUID) -> Freed:
 
 
 async def _delete_old_media(
-    database: Database, store: ObjectStore, reach: Reach, *, days: int, kept: list[UUID]
+    database: Database, store: ObjectStore, reach: Reach, *, days: int
 ) -> AsyncIterator[Freed]:
     """Delete media portion by portion: the rows, then their objects, which nobody finds any more.
 
     Whoever stops it in between leaves objects that `leftovers` collects.
     """
-    for _ in range(_LOOKS_MAX):
+    async for seen in _looks(
+        database, reach, statement="retention.old_runs_with_media", days=days
+    ):
+        runs = seen
+        while runs:
+            freed, runs = await _delete_media(database, store, reach, days=days, runs=runs)
+            yield freed
 
-        async def work(connection: Connection) -> list[tuple[UUID, str, int]]:
-            cursor = await connection.execute(
-                query("retention.media_of_old_runs"),
-                {"days": days, "kept": kept, "limit": _LOOK_MAX},
+
+async def _delete_media(
+    database: Database, store: ObjectStore, reach: Reach, *, days: int, runs: list[_Seen]
+) -> tuple[Freed, list[_Seen]]:
+    """Delete some of the media of runs; return which of them may have more, as they are now."""
+
+    async def work(connection: Connection) -> tuple[list[tuple[UUID, str, int]], list[_Seen]]:
+        cursor = await connection.execute(
+            query("retention.lock_old_with_media"),
+            {
+                "days": days,
+                "ids": [one.run_id for one in runs],
+                "seqs": [one.seq for one in runs],
+            },
+        )
+        locked = {run_id for (run_id,) in await cursor.fetchall()}
+        cursor = await connection.execute(
+            query("retention.delete_media"), {"runs": list(locked), "limit": _LOOK_MAX}
+        )
+        gone: list[tuple[UUID, str, int]] = await cursor.fetchall()
+        changed = {run_id for run_id, _, _ in gone}
+        for run_id in sorted(changed):
+            sizes = [size for of_run, _, size in gone if of_run == run_id]
+            await record(
+                connection,
+                OPERATOR,
+                "media.prune",
+                text_from_uuid(RUN, run_id),
+                rows=len(sizes),
+                size_bytes=sum(sizes),
             )
-            ids = [row[0] for row in await cursor.fetchall()]
-            cursor = await connection.execute(query("retention.delete_media"), {"ids": ids})
-            gone: list[tuple[UUID, str, int]] = [
-                (row[0], row[1], row[2]) for row in await cursor.fetchall()
-            ]
-            for run_id in sorted({one[0] for one in gone}):
-                sizes = [size for of_run, _, size in gone if of_run == run_id]
-                await record(
-                    connection,
-                    OPERATOR,
-                    "media.prune",
-                    text_from_uuid(RUN, run_id),
-                    rows=len(sizes),
-                    size_bytes=sum(sizes),
-                )
-            return gone
-
-        gone = await database.run(reach, work)
-        await let_go(database, store, [key for _, key, _ in gone])
-        if gone:
-            yield Freed(media_items=len(gone), media_bytes=sum(size for _, _, size in gone))
         if len(gone) < _LOOK_MAX:
-            break
+            return gone, []
+        return gone, [
+            _Seen(one.run_id, one.seq + (one.run_id in changed))
+            for one in runs
+            if one.run_id in locked
+        ]
+
+    gone, more = await database.run(reach, work)
+    await let_go(database, store, [key for _, key, _ in gone])
+    return Freed(media_items=len(gone), media_bytes=sum(size for _, _, size in gone)), more

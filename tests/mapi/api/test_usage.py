@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.mapi.api.test_media import png
 from tests.mapi.callers import Caller, make_caller
+from tests.mapi.pruning import prune
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import set_limits
 
@@ -19,7 +20,6 @@ from mapi.api.app import build_app
 from mapi.database.door import Database
 from mapi.tracking.changes import Changes
 from mapi.tracking.compaction import compact_run
-from mapi.tracking.retention import prune_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ class World:
         elif kind == "compact":
             await compact_run(self.database, self.tenant.reach, uuid.UUID(run[4:]))
         elif kind == "prune":
-            await prune_run(self.database, self.tenant.reach, uuid.UUID(run[4:]))
+            await prune(self.database, self.tenant, uuid.UUID(run[4:]))
         else:
             await getattr(self, kind.replace(" ", "_"))(run, f"/v1/runs/{run}", *what)
 

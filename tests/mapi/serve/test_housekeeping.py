@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from tests.mapi.storing import temporary_objects
+from tests.mapi.tenants_access import value_of
 from tests.mapi.tracking.log_model import batch_of
 
 from mapi.config import settings_from
 from mapi.database.turns import in_turn
 from mapi.errors import StateError
 from mapi.serve.administration import Administration
+from mapi.serve.housekeeping import tidy
 from mapi.tracking.ingest import write_points
+from mapi.tracking.retention import Retention
 
 if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
@@ -45,6 +48,36 @@ async def test_an_operator_compacts_every_tenants_runs_that_are_over(
     assert await administration.compact(2, told=heard.append) == 20
     assert heard == [10, 10]
     assert await administration.compact(0) == 0
+
+
+async def test_what_is_wrong_with_one_tenant_keeps_no_other_waiting(
+    database: Database, tenant: Tenant, other_tenant: Tenant, caplog: pytest.LogCaptureFixture
+) -> None:
+    objects, _ = temporary_objects()
+    first, second = sorted([tenant, other_tenant], key=lambda one: one.id)
+    run_id = second.run()
+    value_of(second, "update mapi.runs set trashed = now() where id = %s", run_id)
+    broken = first.run()
+    value_of(first, "update mapi.runs set trashed = now() where id = %s", broken)
+    # What a rule of the database refuses, such as a full disk would.
+    value_of(
+        first,
+        "create function mapi.refuse() returns trigger language plpgsql as"
+        " $$ begin raise exception 'the disk is full'; end $$",
+    )
+    value_of(
+        first,
+        "create trigger refuse before delete on mapi.runs for each row"
+        f" when (old.tenant_id = {first.id}) execute function mapi.refuse()",
+    )
+    try:
+        freed = await tidy(database, objects, Retention(trash_days=0))
+    finally:
+        value_of(first, "drop function mapi.refuse() cascade")
+    assert freed is not None
+    assert value_of(second, "select count(*) from mapi.runs where id = %s", run_id) == 0
+    assert value_of(first, "select count(*) from mapi.runs where id = %s", broken) == 1
+    assert f"tenant {first.id} was not deleted" in caplog.text
 
 
 async def test_an_operator_hears_that_the_server_is_at_it(database: Database) -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.mapi.pruning import prune
 from tests.mapi.tracking.log_model import (
     DELETES,
     NOW_US,
@@ -30,7 +31,6 @@ from mapi.tracking.buckets import read_buckets
 from mapi.tracking.compaction import Sizes, compact, compact_run
 from mapi.tracking.curves import Stretch, count_points, find_parts, read_points
 from mapi.tracking.ingest import write_points
-from mapi.tracking.retention import prune_run
 from mapi.tracking.writing import Counts
 from mapi.wire.values import value_to_wire
 
@@ -218,7 +218,7 @@ def test_whatever_is_written_corrected_compacted_and_pruned_the_log_says_what_th
                 ) == [(0,)]  # fmt: skip
                 assert await compact_run(door, tenant.reach, run_id, sizes=SMALL) == 0
             elif event[0] == "prune":
-                freed = await prune_run(door, tenant.reach, run_id)
+                freed = await prune(door, tenant, run_id)
                 assert freed.points == sum(log.prune() for log in logs)
             else:
                 await apply_event(door, tenant, run_id, log=logs[event[1]], event=event)
@@ -396,8 +396,8 @@ async def test_a_compaction_that_is_stopped_goes_on_where_it_was(
     stops = 0
     while True:
         job = asyncio.create_task(compact_run(database, tenant.reach, run_id, sizes=sizes))
-        # Each time a little later: in the middle of every statement once.
-        done, _ = await asyncio.wait([job], timeout=0.001 * (stops % 20))
+        # Each time a little later: in the middle of every statement once, however slow they are.
+        done, _ = await asyncio.wait([job], timeout=0.001 * stops)
         if done:
             break
         job.cancel()

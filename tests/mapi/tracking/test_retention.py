@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from tests.mapi.api.test_media import png, send
+from tests.mapi.blocking import until_waited_for
 from tests.mapi.callers import make_caller
 from tests.mapi.tenants_access import value_of
 
@@ -21,9 +22,10 @@ from mapi.objects.opening import open_store
 from mapi.serve.housekeeping import tidy
 from mapi.tracking.changes import Changes
 from mapi.tracking.compaction import compact
+from mapi.tracking.foreseeing import foresee
 from mapi.tracking.keeping import add_rule, list_rules, remove_rule
 from mapi.tracking.leftovers import collect_leftovers
-from mapi.tracking.retention import Freed, Retention, apply, delete_project, foresee
+from mapi.tracking.retention import Freed, Retention, apply, delete_project
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
@@ -392,6 +394,143 @@ async def test_two_replicas_that_tidy_at_once_delete_once(
     assert sum(one.purged_runs for one in found if one is not None) >= 3
 
 
+async def test_what_was_pruned_is_written_once(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    run = await make_old(caller, tenant)
+    number = run.removeprefix("run_")
+    change = "select change_seq from mapi.runs where id = %s"
+    # First only what goes before the media, so that these are deleted of a pruned run.
+    tracking = Retention(trash_days=0, tracking_days=1)
+    assert (await apply(database, store, tenant.reach, retention=tracking)).pruned_runs == 1
+    before = value_of(tenant, change, number)
+    assert await apply(database, store, tenant.reach, retention=tracking) == Freed()
+    assert value_of(tenant, change, number) == before
+    assert (await apply(database, store, tenant.reach, retention=STRICT)).media_items == 1
+    before = value_of(tenant, change, number)
+    assert await foresee(database, tenant.reach, retention=STRICT) == {}
+    assert await apply(database, store, tenant.reach, retention=STRICT) == Freed()
+    assert value_of(tenant, change, number) == before
+    heard: list[int] = []
+    assert await compact(database, tenant.reach, age_seconds=0, told=heard.append) == 0
+    assert heard == []  # no run was due
+
+
+@pytest.mark.parametrize("what", ["tracking_days", "media_days"])
+async def test_a_run_that_goes_on_again_under_the_hand_of_retention_keeps_what_it_has(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, what: str
+) -> None:
+    run = await make_old(caller, tenant)
+    before = rows_of(tenant, run)
+    with psycopg.connect(tenant.server.superuser_url()) as holder:
+        holder.execute(
+            "update mapi.runs set status = 'running', finished = null, heartbeat = now(),"
+            " change_seq = change_seq + 1 where id = %s",
+            [run.removeprefix("run_")],
+        )
+        job = asyncio.create_task(
+            apply(database, store, tenant.reach, retention=Retention(**{what: 1}))
+        )
+        await until_waited_for(holder)
+    assert await job == Freed()
+    assert {**rows_of(tenant, run), "run_events": 0} == {**before, "run_events": 0}
+
+
+async def test_a_run_that_a_rule_begins_to_keep_under_the_hand_of_retention_stays(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    runs = sorted([await make_old(caller, tenant) for _ in range(2)])
+    async with database.transaction(tenant.reach) as connection:
+        await add_rule(
+            connection, tenant.project_id, filters="tags.keep = yes", sort="", best=None
+        )
+    with psycopg.connect(tenant.server.superuser_url()) as holder:
+        holder.execute(
+            "insert into mapi.run_tags (tenant_id, run_id, project_id, key, text, source)"
+            " select tenant_id, id, project_id, 'keep', 'yes', 'api' from mapi.runs where id = %s",
+            [runs[1].removeprefix("run_")],
+        )
+        holder.execute(
+            "update mapi.runs set change_seq = change_seq + 1 where id = %s",
+            [runs[1].removeprefix("run_")],
+        )
+        job = asyncio.create_task(apply(database, store, tenant.reach, retention=STRICT))
+        await until_waited_for(holder)
+    assert (await job).pruned_runs == 1
+    assert [await length(caller, run) for run in runs] == [0, 10]
+    assert len((await caller.get(f"/v1/runs/{runs[1]}/media"))["media"]) == 1
+
+
+async def test_a_run_that_is_restored_while_the_trash_is_emptied_stays(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    runs = [await make_old(caller, tenant) for _ in range(2)]
+    for run in runs:
+        await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    with psycopg.connect(tenant.server.superuser_url()) as holder:
+        holder.execute(
+            "update mapi.runs set trashed = null where id = %s", [runs[0].removeprefix("run_")]
+        )
+        rules = Retention(trash_days=0)
+        job = asyncio.create_task(apply(database, store, tenant.reach, retention=rules))
+        await until_waited_for(holder)
+    assert (await job).purged_runs == 1
+    await caller.get(f"/v1/runs/{runs[0]}")
+    await caller.get(f"/v1/runs/{runs[1]}", status=404)
+
+
+async def test_media_of_many_runs_go_in_portions_and_each_once(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, tmp_path: Path
+) -> None:
+    runs = [await make_old(caller, tenant) for _ in range(2)]
+    for run in runs:
+        value_of(
+            tenant,
+            "with more as (insert into mapi.run_media (tenant_id, id, run_id, key, labels,"
+            " labels_hash, step, format, sha256, size_bytes, object_key, time, source)"
+            " select tenant_id, gen_random_uuid(), run_id, 'more', labels, labels_hash, given, format,"
+            " sha256, size_bytes, object_key || given, time, source"
+            " from mapi.run_media, generate_series(1, 250) as given"
+            " where run_id = %s returning size_bytes)"
+            " update mapi.runs set media_count = media_count + found.items,"
+            " media_bytes = media_bytes + found.bytes from"
+            " (select count(*) as items, sum(size_bytes) as bytes from more) as found where id = %s",
+            run.removeprefix("run_"),
+            run.removeprefix("run_"),
+        )
+    done = await apply(database, store, tenant.reach, retention=Retention(media_days=1))
+    assert done == Freed(media_items=502, media_bytes=502 * len(png()))
+    (usage,) = (await caller.get("/v1/usage"))["projects"]
+    assert usage["media_bytes"] == 0
+    assert kept(tmp_path) == 0
+
+
+async def test_a_rule_that_cannot_be_read_keeps_all_of_its_project_and_nothing_else(
+    caller: Caller,
+    tenant: Tenant,
+    database: Database,
+    store: ObjectStore,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await caller.post("/v1/projects", {"name": "other"}, status=201)
+    old = await make_old(caller, tenant)
+    elsewhere = await caller.make_run(project="other")
+    await caller.log(elsewhere, "loss", [1.0])
+    await caller.send("PATCH", f"/v1/runs/{elsewhere}", json={"status": "succeeded"})
+    age(tenant, elsewhere)
+    value_of(
+        tenant,
+        "insert into mapi.retention_rules (tenant_id, project_id, filter)"
+        " values (%s, %s, 'no filter at all')",
+        tenant.id,
+        tenant.project_id,
+    )
+    done = await apply(database, store, tenant.reach, retention=STRICT)
+    assert (done.pruned_runs, done.points) == (1, 1)
+    assert await length(caller, old) == 10
+    assert "cannot be read" in caplog.text
+
+
 def _admin(tenant: Tenant) -> Principal:
     return Principal(tenant.id, "an admin", "", frozenset({Scope.ADMIN}))
 
@@ -410,8 +549,8 @@ async def test_a_deletion_that_is_stopped_goes_on_where_it_was(
         job = asyncio.create_task(
             apply(database, store, tenant.reach, retention=STRICT, told=heard.append)
         )
-        # Each time a little later: in the middle of every statement once.
-        done, _ = await asyncio.wait([job], timeout=0.002 * (stops % 20))
+        # Each time a little later: in the middle of every statement once, however slow they are.
+        done, _ = await asyncio.wait([job], timeout=0.002 * stops)
         if done:
             break
         job.cancel()

@@ -3,8 +3,9 @@
 select id from runs
 where
     tenant_id = mapi.current_tenant()
-    and status in ('succeeded', 'failed', 'cancelled', 'lost')
-    and coalesce(finished, heartbeat) <= now() - make_interval(secs => %(seconds)s)
+    and mapi.has_ended_before(
+        status, finished, heartbeat, now() - make_interval(secs => %(seconds)s)
+    )
     and compacted_seq < change_seq
     and id > %(after)s
 order by id

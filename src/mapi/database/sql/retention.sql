@@ -12,8 +12,8 @@ set local statement_timeout = '15min'
 
 -- name: lock
 select
-    project_id, trashed is not null, point_count, log_count, log_bytes, span_count, span_bytes,
-    media_count, media_bytes
+    project_id, trashed is not null, log_count, log_bytes, span_count, span_bytes, media_count,
+    media_bytes
 from runs
 where tenant_id = mapi.current_tenant() and id = %(run)s
 for update
@@ -64,17 +64,28 @@ where
 -- name: prunable
 -- Those that have ended long enough ago and were changed since they were pruned, but for those that a
 -- rule keeps.
-select id, project_id from runs
+select id, change_seq from runs
 where
     tenant_id = mapi.current_tenant()
-    and status in ('succeeded', 'failed', 'cancelled', 'lost')
-    and coalesce(finished, heartbeat) < now() - make_interval(days => %(days)s)
+    and mapi.has_ended_before(status, finished, heartbeat, now() - make_interval(days => %(days)s))
     and pruned_seq < change_seq
     and trashed is null
     and id > %(after)s
     and not id = any (%(kept)s::uuid[])
 order by id
 limit %(limit)s
+
+-- name: lock_prunable
+-- One of them, if it is as it was seen.
+select log_count, log_bytes, span_count, span_bytes from runs
+where
+    tenant_id = mapi.current_tenant()
+    and id = %(run)s
+    and change_seq = %(seq)s
+    and mapi.has_ended_before(status, finished, heartbeat, now() - make_interval(days => %(days)s))
+    and pruned_seq < change_seq
+    and trashed is null
+for update
 
 -- name: foresee_pruning
 -- What would go of the next such runs. Scalars are points that stay.
@@ -94,8 +105,7 @@ from (
     select * from runs
     where
         tenant_id = mapi.current_tenant()
-        and status in ('succeeded', 'failed', 'cancelled', 'lost')
-        and coalesce(finished, heartbeat) < now() - make_interval(days => %(days)s)
+        and mapi.has_ended_before(status, finished, heartbeat, now() - make_interval(days => %(days)s))
         and pruned_seq < change_seq
         and trashed is null
         and id > %(after)s
@@ -202,6 +212,7 @@ delete from run_logs where tenant_id = mapi.current_tenant() and run_id = %(run)
 delete from run_spans where tenant_id = mapi.current_tenant() and run_id = %(run)s
 
 -- name: note_pruned
+-- The change is its own: neither this nor compaction has anything to do because of it.
 update runs set
     point_count = point_count - %(points)s,
     compacted_count = 0,
@@ -210,22 +221,43 @@ update runs set
     span_count = 0,
     span_bytes = 0,
     pruned = clock_timestamp(),
-    pruned_seq = change_seq,
+    pruned_seq = change_seq + 1,
+    compacted_seq = change_seq + 1,
     change_seq = change_seq + 1,
     removed_seq = change_seq + 1
 where tenant_id = mapi.current_tenant() and id = %(run)s
 
--- name: media_of_old_runs
-select media.id, media.run_id, media.object_key, media.size_bytes
-from run_media as media
-join runs as run on run.tenant_id = media.tenant_id and run.id = media.run_id
+-- name: old_runs_with_media
+-- Those that have ended long enough ago, but for those that a rule keeps.
+select run.id, run.change_seq
+from runs as run
 where
     run.tenant_id = mapi.current_tenant()
-    and run.status in ('succeeded', 'failed', 'cancelled', 'lost')
-    and coalesce(run.finished, run.heartbeat) < now() - make_interval(days => %(days)s)
+    and mapi.has_ended_before(
+        run.status, run.finished, run.heartbeat, now() - make_interval(days => %(days)s)
+    )
+    and run.id > %(after)s
     and not run.id = any (%(kept)s::uuid[])
-order by media.id
+    and exists (
+        select from run_media as media
+        where media.tenant_id = run.tenant_id and media.run_id = run.id
+    )
+order by run.id
 limit %(limit)s
+
+-- name: lock_old_with_media
+-- Those of them that are as they were seen, before their media: as writers do, and all in one order.
+select run.id
+from runs as run
+join unnest(%(ids)s::uuid[], %(seqs)s::int8[]) as seen (id, change_seq) on seen.id = run.id
+where
+    run.tenant_id = mapi.current_tenant()
+    and run.change_seq = seen.change_seq
+    and mapi.has_ended_before(
+        run.status, run.finished, run.heartbeat, now() - make_interval(days => %(days)s)
+    )
+order by run.id
+for no key update of run
 
 -- name: media_of_old_runs_sum
 select run.project_id, count(*), coalesce(sum(media.size_bytes), 0)::bigint
@@ -233,17 +265,25 @@ from run_media as media
 join runs as run on run.tenant_id = media.tenant_id and run.id = media.run_id
 where
     run.tenant_id = mapi.current_tenant()
-    and run.status in ('succeeded', 'failed', 'cancelled', 'lost')
-    and coalesce(run.finished, run.heartbeat) < now() - make_interval(days => %(days)s)
+    and mapi.has_ended_before(
+        run.status, run.finished, run.heartbeat, now() - make_interval(days => %(days)s)
+    )
     and not run.id = any (%(kept)s::uuid[])
     -- The others go with their run.
     and (run.trashed is null or run.trashed >= now() - make_interval(days => %(trash_days)s))
 group by run.project_id
 
 -- name: delete_media
+-- Of runs that are locked, so many items. Pruning and compaction have nothing to do because of it.
 with gone as (
     delete from run_media
-    where tenant_id = mapi.current_tenant() and id = any (%(ids)s)
+    where
+        tenant_id = mapi.current_tenant()
+        and id in (
+            select media.id from run_media as media
+            where media.tenant_id = mapi.current_tenant() and media.run_id = any (%(runs)s)
+            limit %(limit)s
+        )
     returning run_id, size_bytes, object_key
 ),
 
@@ -251,6 +291,8 @@ counted as (
     update runs as run set
         media_count = run.media_count - found.items,
         media_bytes = run.media_bytes - found.size_bytes,
+        pruned_seq = run.pruned_seq + (run.pruned_seq = run.change_seq)::int,
+        compacted_seq = run.compacted_seq + (run.compacted_seq = run.change_seq)::int,
         change_seq = run.change_seq + 1,
         removed_seq = run.change_seq + 1
     from (
@@ -290,4 +332,3 @@ returning id
 -- name: delete_rule
 delete from retention_rules
 where tenant_id = mapi.current_tenant() and id = %(rule)s
-returning filter, sort, best
