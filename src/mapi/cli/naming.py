@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import click
 
@@ -28,7 +29,7 @@ def view_id(api: Client, word: str) -> str:
 
 
 def _id_of(word: str, prefix: str, listed: Callable[[], Iterable[Any]], *, what: str) -> str:
-    if word.startswith(prefix):
+    if _is_id(word, prefix):
         return word
     names = {one.name: str(one.id) for one in listed()}
     if word in names:
@@ -36,6 +37,15 @@ def _id_of(word: str, prefix: str, listed: Callable[[], Iterable[Any]], *, what:
     near = difflib.get_close_matches(word, names, n=1)
     advice = f"; did you mean {near[0]!r}?" if near else "."
     raise click.ClickException(f"There is no {what} {word!r}{advice}")
+
+
+def _is_id(word: str, prefix: str) -> bool:
+    """Say whether a word is an id: ``exp_7`` is a name."""
+    try:
+        UUID(word.removeprefix(prefix))
+    except ValueError:
+        return False
+    return word.startswith(prefix)
 
 
 def series_of(word: str, labels: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ExperimentPosition",
     "archive_experiment",
+    "check_experiment_name",
     "create_experiment",
     "delete_experiment",
     "experiment_project",
@@ -292,10 +293,16 @@ async def _facts(connection: Connection, ids: list[UUID]) -> list[ExperimentFact
     ]
 
 
-def _check_name(name: str) -> None:
+def check_experiment_name(name: str) -> str | None:
+    """Return what is wrong with the name of an experiment, or ``None``."""
     wrong = check_title("the name of an experiment", name)
     if wrong is None and _uuid_or_none(name) is not None:
         wrong = f"{name!r} reads as the id of an experiment, which is looked for first"
+    return wrong
+
+
+def _check_name(name: str) -> None:
+    wrong = check_experiment_name(name)
     if wrong is not None:
         raise InvalidError(Fault("/name", wrong))
 

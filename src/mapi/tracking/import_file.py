@@ -20,6 +20,7 @@ from mapi.series.names import (
     check_tag,
     check_title,
 )
+from mapi.tracking.experiments import check_experiment_name
 from mapi.tracking.logs import checked_lines
 from mapi.tracking.spans import SPAN_FIELDS_BYTES_MAX
 from mapi.tracking.texts import json_text
@@ -128,7 +129,8 @@ class _Check:
         self.facts = FileFacts()
         self.has_ended = False
         self._now_us = now_us
-        self._known: set[UUID] = set()
+        #: Ids by what they are of: an experiment and a run may have the same UUID.
+        self._known: set[tuple[str, UUID]] = set()
         self._names: set[tuple[str, str]] = set()
         self._run = ""
         self._has_points = False
@@ -165,26 +167,27 @@ class _Check:
             _refuse(number, "/version", wrong)
 
     def _take_group(self, number: int, line: ExperimentLine | ViewLine) -> None:
-        _check(number, "/name", check_title("the name", line.name))
         if isinstance(line, ExperimentLine):
+            _check(number, "/name", check_experiment_name(line.name))
             self._know(number, "/experiment", EXPERIMENT, text=line.experiment)
             _check(number, "/description", check_note(line.description))
             self._name(number, "/name", "experiment", text=line.name)
             return
+        _check(number, "/name", check_title("the name of a view", line.name))
         self._know(number, "/view", VIEW, text=line.view)
         self._name(number, "/name", "saved view", text=line.name)
         if line.experiment is not None:
             found = _id(number, "/experiment", EXPERIMENT, text=line.experiment)
-            if found not in self._known:
+            if (EXPERIMENT, found) not in self._known:
                 _refuse(number, "/experiment", "an experiment stands before its saved views")
         self._take_checked(number, lambda: check_search(line.filter, line.sort, line.columns))
 
     def _know(self, number: int, at: str, prefix: str, *, text: str) -> UUID:
         """Take the id of something that the file brings, once."""
         found = _id(number, at, prefix, text=text)
-        if found in self._known:
+        if (prefix, found) in self._known:
             _refuse(number, at, f"{text[:80]!r} stands in the file twice")
-        self._known.add(found)
+        self._known.add((prefix, found))
         return found
 
     def _name(self, number: int, at: str, what: str, *, text: str) -> None:

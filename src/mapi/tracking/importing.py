@@ -126,7 +126,6 @@ class _Import:
         self._principal = principal
         self._project_id = project_id
         self._now_us = now_us
-        self._run: RunLine | None = None
         self._is_new = False
         #: How many lines of a type the run had so far.
         self._places: Counter[type] = Counter()
@@ -146,7 +145,6 @@ class _Import:
             self.rows[str(first.__struct_config__.tag)] += 1
             return
         if isinstance(first, RunLine):
-            await self._end_run()
             await self._begin_run(first)
             return
         run_id = uuid_from_text(RUN, first.run)
@@ -156,6 +154,7 @@ class _Import:
         user = (getattr(first, "user", "") if is_admin else "") or self._principal.name
 
         async def work(connection: Connection) -> None:
+            await connection.execute(query("importing.is_no_sign_of_life"))
             writer = LineWriter(
                 connection,
                 run_id,
@@ -172,8 +171,7 @@ class _Import:
         self._places[type(first)] += len(lines)
 
     async def finish(self) -> None:
-        """End the last run, link runs to others of them, and write down who has imported."""
-        await self._end_run()
+        """Link runs to others of them, and write down who has imported."""
 
         async def work(connection: Connection) -> None:
             for run_id, name, other in self._links:
@@ -194,10 +192,10 @@ class _Import:
         run_id = uuid_from_text(RUN, line.run)
 
         async def work(connection: Connection) -> bool:
+            await connection.execute(query("importing.is_no_sign_of_life"))
             return await self._insert_run(connection, run_id, line)
 
         self._is_new = await self._database.run(self._principal.reach, work)
-        self._run = line
         self._places.clear()
         self.rows["run"] += 1
         for name, other in (("parent", line.parent), ("retry_of", line.retry_of)):
@@ -255,24 +253,6 @@ class _Import:
             writing = await open_writing(connection, run_id, self._sender(writer=writer))
             if count and await taken_seq(writing) is None:
                 await advance_writer(writing, count - 1)
-
-    async def _end_run(self) -> None:
-        """Let a run that was made here stand as it stood: writes were signs of life."""
-        line = self._run
-        if line is None or not self._is_new:
-            return
-
-        async def work(connection: Connection) -> None:
-            await connection.execute(
-                query("importing.restore_end"),
-                {
-                    "id": uuid_from_text(RUN, line.run),
-                    "status": line.status.value,
-                    "finished": line.finished,
-                },
-            )
-
-        await self._database.run(self._principal.reach, work)
 
     def _sender(self, **about: Any) -> Sender:
         return Sender(principal=self._principal, **about)

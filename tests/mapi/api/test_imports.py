@@ -201,6 +201,8 @@ HOSTILE: list[tuple[list[dict[str, Any]], str]] = [
     ([{**STUDY, "experiment": "run_1"}], "/lines/1/experiment"),
     ([{**STUDY, "name": ""}], "/lines/1/name"),
     ([{**STUDY, "name": "a\x00b"}], "/lines/1/name"),
+    ([{**STUDY, "name": STUDY["experiment"]}], "/lines/1/name"),
+    ([{**STUDY, "name": str(uuid.UUID(int=7))}], "/lines/1/name"),
     ([{**STUDY, "description": "x" * 20_001}], "/lines/1/description"),
     ([{**STUDY, "archived": "9999-01-01T00:00:00Z"}], "/lines/1/archived"),
     ([{**STUDY, "created": "2026-11-01"}], "/lines/1/created"),
@@ -213,6 +215,8 @@ HOSTILE: list[tuple[list[dict[str, Any]], str]] = [
     ([{**MINE, "columns": ","}], "/lines/1/columns"),
     ([{**MINE, "experiment": STUDY["experiment"]}, STUDY], "/lines/1/experiment"),
     ([{**MINE, "experiment": "exp_x"}], "/lines/1/experiment"),
+    ([RUN, {**MINE, "experiment": "exp_" + RUN["run"][4:]}], "/lines/2/experiment"),
+    ([MINE, view_line(name="b", experiment="exp_" + MINE["view"][5:])], "/lines/2/experiment"),
     ([{**MINE, "view": 5}], "/lines/1/view"),
     ([run_line(external_id="a"), run_line(external_id="a")], "/lines/2/external_id"),
     ([run_line(created="1970-01-01T00:00:00Z")], "/lines/1/created"),
@@ -235,6 +239,36 @@ async def test_a_wrong_line_is_refused_with_its_place_and_nothing_is_kept(
     await caller.get(f"/v1/runs/{good['run']}", status=404)
     assert (await caller.get("/v1/experiments"))["experiments"] == []
     assert (await caller.get("/v1/saved-views"))["views"] == []
+
+
+async def test_one_uuid_may_be_that_of_an_experiment_a_view_and_a_run(caller: Caller) -> None:
+    number = uuid.uuid4()
+    lines = file_of(
+        experiment_line(experiment=f"exp_{number}"),
+        view_line(view=f"view_{number}", experiment=f"exp_{number}"),
+        run_line(f"run_{number}", experiment="study"),
+    )
+    await bring_in(caller, lines)
+    assert (await caller.get(f"/v1/runs/run_{number}"))["experiment"] == f"exp_{number}"
+    assert (await caller.get(f"/v1/saved-views/view_{number}"))["experiment"] == f"exp_{number}"
+
+
+async def test_an_import_is_no_sign_of_life(caller: Caller) -> None:
+    run = run_line(status="lost", reason="heartbeat")
+    source = {"source": "api", "time": TIME}
+    lines = file_of(
+        run,
+        {"type": "tag", "run": run["run"], "key": "a", "text": "b", **source},
+        span_line(run["run"]),
+    )
+    for _ in range(2):
+        await bring_in(caller, lines)
+        found = await caller.get(f"/v1/runs/{run['run']}")
+        assert (found["status"], found["reason"]) == ("lost", "heartbeat")
+    assert (await caller.get(f"/v1/runs/{run['run']}/life"))["entries"] == []
+    # Who writes to it here lives.
+    await caller.log(run["run"], "loss", [1.0])
+    assert (await caller.get(f"/v1/runs/{run['run']}"))["status"] == "running"
 
 
 async def test_content_stands_below_its_run_and_not_below_an_experiment(caller: Caller) -> None:

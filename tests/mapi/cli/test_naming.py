@@ -52,6 +52,15 @@ def test_one_is_told_from_several() -> None:
     assert [counted(count, "points") for count in (0, 1, 2)] == ["0 points", "1 point", "2 points"]
 
 
+def test_a_name_that_begins_as_an_id_does_is_a_name(mapi: Any) -> None:
+    made = mapi("experiments", "create", "exp_7").out.strip()
+    assert made in mapi("experiments", "show", "exp_7").out
+    assert "exp_7" in mapi("experiments", "show", made).out
+    assert "did you mean 'exp_7'" in mapi("experiments", "show", "exp_8", code=1).err
+    view = mapi("views", "create", "view_of_all", "--filter", "status = running").out.strip()
+    assert view in mapi("views", "show", "view_of_all").out
+
+
 def test_values_of_several_series_are_logged_at_once(mapi: Any, run: str) -> None:
     words = ["loss{split=val}=0.5", "acc{split=val}=nan", "loss=1", "loss{a=b,c=d}=-2"]
     assert mapi("runs", "log-metric", run, *words, "--step", "3").out == "4 points kept\n"

@@ -1,3 +1,7 @@
+-- name: is_no_sign_of_life
+-- A run that was lost stays so, whatever this transaction writes to it.
+set local mapi.is_import = 'yes'
+
 -- name: insert_run
 insert into runs (
     tenant_id, id, project_id, kind, status, name, note, reason, spec, experiment_id, user_name,
@@ -70,11 +74,6 @@ where
     and rank = %(rank)s
     and attempt = %(number)s
     and status is null
-
--- name: restore_end
--- Writes are signs of life: what was imported stands as it stood.
-update runs set status = %(status)s, finished = %(finished)s
-where tenant_id = mapi.current_tenant() and id = %(id)s
 
 -- name: insert_experiment
 insert into experiments (tenant_id, id, project_id, name, description, archived, created)
@@ -156,6 +155,6 @@ join run_params as param
     on param.tenant_id = mapi.current_tenant()
     and param.run_id = given.id
     and param.key = given.key
-where param.text <> given.text and %(project)s is not null
+where param.text <> given.text
 order by given.at
 limit 1

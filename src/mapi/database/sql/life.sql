@@ -42,10 +42,10 @@ where tenant_id = mapi.current_tenant() and id = %(run)s
 -- name: beat
 update runs as run set
     heartbeat = now(),
-    version = run.version + (run.status = 'lost')::int,
-    change_seq = run.change_seq + (run.status = 'lost')::int,
-    reason = case when run.status = 'lost' then null else run.reason end,
-    status = case when run.status = 'lost' then 'running' else run.status end
+    version = run.version + mapi.comes_back(run.status)::int,
+    change_seq = run.change_seq + mapi.comes_back(run.status)::int,
+    reason = case when mapi.comes_back(run.status) then null else run.reason end,
+    status = case when mapi.comes_back(run.status) then 'running' else run.status end
 from (
     select id, status from runs
     where tenant_id = mapi.current_tenant() and id = %(run)s
@@ -55,7 +55,7 @@ where
     run.tenant_id = mapi.current_tenant()
     and run.id = %(run)s  -- said twice, or all runs of the tenant are looked at
     and run.id = before.id
-returning run.status, before.status = 'lost'
+returning run.status, mapi.comes_back(before.status)
 
 -- name: mark_lost
 -- Runs that others execute have leases instead, which the orchestrator watches.

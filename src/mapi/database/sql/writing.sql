@@ -13,14 +13,14 @@ where run.tenant_id = mapi.current_tenant() and run.id = %(run)s
 for no key update of run
 
 -- name: touch
--- What a write adds to the run's own figures. Who writes lives: a run that was lost runs again.
+-- What a write adds to the run's own figures.
 update runs set
     change_seq = %(change_seq)s,
     removed_seq = case when %(is_removal)s then %(change_seq)s else removed_seq end,
     heartbeat = now(),
-    version = version + (status = 'lost')::int,
-    reason = case when status = 'lost' then null else reason end,
-    status = case when status = 'lost' then 'running' else status end,
+    version = version + mapi.comes_back(status)::int,
+    reason = case when mapi.comes_back(status) then null else reason end,
+    status = case when mapi.comes_back(status) then 'running' else status end,
     point_count = point_count + %(points)s,
     series_count = series_count + %(series)s,
     log_count = log_count + %(log_lines)s,
