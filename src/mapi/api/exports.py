@@ -16,6 +16,7 @@ from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import IMPORT_BYTES_MAX, read_file
 from mapi.api.description import BODY_TYPES, MEDIA_TYPES
+from mapi.api.front import IS_HEAD
 from mapi.api.query_readers import read_filters
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
@@ -55,7 +56,8 @@ async def export_run(  # noqa: PLR0917 - the framework gives them by name
     async with database.transaction(request.user.reach) as connection:
         run_id, project_id = await find_run(connection, request.user, run, scope=Scope.READ)
     reach = Reach(request.user.tenant_id, (project_id,))
-    return _file(database, reach, the_run(run_id), form=form, name=f"run_{run_id}")
+    found = _file(database, reach, the_run(run_id), form=form, name=f"run_{run_id}")
+    return _without_content(found) if request.scope["state"].get(IS_HEAD) else found
 
 
 @get(
@@ -83,7 +85,8 @@ async def export_runs(  # noqa: PLR0917 - the framework gives them by name
     reach = Reach(request.user.tenant_id, (project_id,))
     runs = found_runs(database, reach, Search(project_id, datetime.now(UTC), wanted))
     whole = None if filters else project_id
-    return _file(database, reach, runs, form=form, name="runs", project_id=whole)
+    found = _file(database, reach, runs, form=form, name="runs", project_id=whole)
+    return _without_content(found) if request.scope["state"].get(IS_HEAD) else found
 
 
 @post(
@@ -145,3 +148,8 @@ def _file(
             "X-Content-Type-Options": "nosniff",
         },
     )
+
+
+def _without_content(file: Stream) -> Stream:
+    """Return the answer to HEAD, for which nothing is read."""
+    return Stream(iter(()), media_type=file.media_type, headers=file.headers)

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from mapi.api.meters import Meters
     from mapi.api.methods import Methods
 
-__all__ = ["Front", "address_of", "header_of"]
+__all__ = ["IS_HEAD", "Front", "address_of", "header_of"]
+
+#: What the state of a HEAD holds: a route that answers at length has nothing to begin.
+IS_HEAD: Final = "is_head"
 
 _logger: Final = logging.getLogger("mapi.requests")
 #: A filter of 4 096 characters, percent-encoded, with its sort and columns.
@@ -83,6 +86,7 @@ class Front:
             # The routes know of no HEAD: it is a GET whose answer stays without a body. The server
             # below goes by its own scope.
             asked = {**scope, "method": HttpMethod.GET}
+            scope["state"][IS_HEAD] = True
         started = time.perf_counter()
         self._meters.under_way.inc()
         try:

@@ -22,6 +22,8 @@ __all__ = ["BoundedProtocol"]
 
 #: Above what the application refuses with a reason, so that only a flood meets this end.
 _HEAD_BYTES_MAX: Final = 128 << 10
+#: A timer may come so much before its time.
+_CLOCK_SECONDS: Final = 0.01
 #: Closing sends a reset and drops what was not taken (socket(7)): the kernel would keep offering it.
 _AT_ONCE: Final = struct.pack("ii", 1, 0)
 _TIMEOUT: Final = (
@@ -55,7 +57,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _request_timer: TimerHandle | None = None
     #: Looks whether an answer is taken.
     _answer_timer: TimerHandle | None = None
-    _has_heard = False
+    _heard_at = 0.0
     _is_head_read = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
@@ -100,7 +102,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
-        self._has_heard = True
+        self._heard_at = self.loop.time()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -133,13 +135,17 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _wait_for_request(self, seconds: float) -> None:
         self._request_timer = _cancelled(self._request_timer)
-        self._has_heard = False
+        self._heard_at = self.loop.time()
         self._request_timer = self.loop.call_later(seconds, self._end_request, seconds)
 
     def _end_request(self, seconds: float) -> None:
         """End a connection whose request does not go on; its body is waited for while it does."""
-        if self._has_heard or self._is_held_up():
+        if self._is_held_up():
             self._wait_for_request(seconds)
+            return
+        left = self._heard_at + seconds - self.loop.time()
+        if left > _CLOCK_SECONDS:
+            self._request_timer = self.loop.call_later(left, self._end_request, seconds)
             return
         self._request_timer = None
         cycle = self._current if self._is_head_read else None

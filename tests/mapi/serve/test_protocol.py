@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -111,6 +112,19 @@ async def test_a_request_that_stands_still_ends_its_connection(sent: bytes, is_t
         writer.close()
     # Whoever waits for the rest is told.
     assert application.told[-1:] in ([], ["http.disconnect"])
+
+
+async def test_a_body_is_waited_for_since_its_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not twice as long where its beginning came with the headers."""
+    monkeypatch.setattr(Hasty, "body_seconds", 3.0)
+    async with serving(Application()) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        began = time.monotonic()
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+        async with asyncio.timeout(10):
+            assert (await reader.read()).startswith(b"HTTP/1.1 408 ")
+        assert 2.9 < time.monotonic() - began < 5.5
+        writer.close()
 
 
 async def test_a_body_that_goes_on_slowly_is_read_to_its_end() -> None:
