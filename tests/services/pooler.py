@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.services.ports import free_port, wait_for_port
-from tests.services.programs import program
+from tests.services.programs import program, until_we_die
 
 from mapi.database.embedded.binaries import find_identity
 
@@ -91,7 +91,13 @@ class Pooler:
         words = [] if identity.uid is None else ["--user=nobody"]
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*identity.prefix, program("pgbouncer"), *words, str(configuration)],
+                [
+                    *identity.prefix,
+                    *until_we_die("TERM"),
+                    program("pgbouncer"),
+                    *words,
+                    str(configuration),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -19,7 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from tests.services.ports import free_port
-from tests.services.programs import program
+from tests.services.programs import program, until_we_die
 
 from mapi.database.embedded.binaries import find_identity
 
@@ -110,7 +110,14 @@ class ManagedPostgres:
         words = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*self._identity.prefix, program("postgres"), "-D", str(data), *words],
+                [
+                    *self._identity.prefix,
+                    *until_we_die("QUIT"),
+                    program("postgres"),
+                    "-D",
+                    str(data),
+                    *words,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tooling import services
 
-__all__ = ["libraries_of_ceph", "program"]
+__all__ = ["libraries_of_ceph", "program", "until_we_die"]
 
 
 def program(name: str) -> str:
@@ -21,6 +22,12 @@ def program(name: str) -> str:
         f"`apt-get install {services.PROGRAMS[name]}`",
         pytrace=False,
     )
+
+
+def until_we_die(signal_name: str) -> list[str]:
+    """Return the words before a command that end its process with ours, where the kernel can."""
+    setpriv = shutil.which("setpriv")
+    return [] if setpriv is None else [setpriv, "--pdeathsig", signal_name, "--"]
 
 
 def libraries_of_ceph() -> Path:
