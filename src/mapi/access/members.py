@@ -74,7 +74,7 @@ async def remove_member(
         NotFoundError: the user has no role there.
     """
     project_id = await _place(connection, principal, project)
-    cursor = await connection.execute(query("access.find_user"), {"name": user})
+    cursor = await connection.execute(query("access.lock_user"), {"name": user})
     (user_id,) = await cursor.fetchone() or (None,)
     cursor = await connection.execute(
         query("access.remove_member"), {"user": user_id, "project": project_id}

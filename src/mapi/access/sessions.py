@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from mapi.access.audit import record
-from mapi.access.tokens import TokenKind, authenticate, insert_token, new_token
+from mapi.access.tokens import TokenKind, authenticate, hold_user, insert_token, new_token
 from mapi.database.door import Reach
 from mapi.database.queries import query
 from mapi.errors import AuthenticationError
@@ -52,6 +52,7 @@ async def open_session_by_token(database: Database, text: str) -> str:
     principal = await authenticate(database, text)
 
     async def work(connection: Connection) -> str:
+        await hold_user(connection, principal)
         return await open_session(connection, principal, parent_id=principal.token_id)
 
     return await database.run(principal.reach, work)
@@ -66,6 +67,7 @@ async def open_session_by_link(database: Database, text: str) -> str:
     principal = await authenticate(database, text, kind=TokenKind.SIGN_IN)
 
     async def work(connection: Connection) -> str:
+        await hold_user(connection, principal)
         cursor = await connection.execute(
             query("access.revoke_token"),
             {"id": principal.token_id, "all": True, "own": None, "user": None},

@@ -42,6 +42,7 @@ __all__ = [
     "authenticate",
     "create_token",
     "end_tokens_of",
+    "hold_user",
     "insert_token",
     "list_tokens",
     "new_token",
@@ -169,6 +170,7 @@ async def create_token(
     if sent.project is not None:
         project_id = await find_project(connection, sent.project, pointer="/project")
     _check_scopes(principal, sent, project_id)
+    await hold_user(connection, principal)
     maker_id, expires = await _maker(connection, principal, sent.expires)
     token = new_token()
     is_service = sent.is_service or principal.user_id is None
@@ -227,6 +229,22 @@ def _may_somewhere(principal: Principal, scope: Scope, project_id: int | None) -
         return principal.may(scope, project_id)
     # A personal token follows its owner's roles project by project, now and later.
     return any(principal.may(scope, place) for place in (None, *principal.roles))
+
+
+async def hold_user(connection: Connection, principal: Principal) -> None:
+    """Let nobody take the principal's last role until the transaction ends, which makes a token.
+
+    Raises:
+        AuthenticationError: somebody just did.
+    """
+    if principal.user_id is None or not principal.roles:
+        return
+    about = {"user": principal.user_id}
+    await connection.execute(query("access.hold_user"), about)
+    cursor = await connection.execute(query("access.has_role"), about)
+    (has_role,) = await cursor.fetchone() or (False,)
+    if not has_role:
+        raise AuthenticationError(_REFUSED)
 
 
 async def _maker(
@@ -320,6 +338,11 @@ async def end_tokens_of(connection: Connection, user_id: int) -> int:
     """End the tokens and sessions of a user who has no role any more, and return how many.
 
     A service's tokens stay, whoever made them: they are the project's.
+
+    Args:
+        connection: a transaction that locked the user before it took the role: so it sees all that
+            was made, and what is made next sees that there is no role; see `hold_user`.
+        user_id: the user.
     """
     cursor = await connection.execute(query("access.revoke_tokens_of_user"), {"user": user_id})
     return cursor.rowcount

@@ -6,13 +6,15 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
+from tests.mapi.blocking import until_waited_for
 from tests.mapi.callers import client_of
 from tests.mapi.tenants_access import give_token, make_person, value_of
 
 from mapi.access.last_use import LastUses
 from mapi.access.sessions import write_sign_in_link
-from mapi.access.tokens import authenticate
+from mapi.access.tokens import authenticate, new_token
 from mapi.errors import AuthenticationError
 from mapi.wire.enums import Role, Scope
 
@@ -146,6 +148,69 @@ async def test_a_user_who_loses_the_role_loses_what_the_token_could_do(
         async with client_of(app, admin.token) as other:
             await other.put("/v1/members", json={"user": person.name, "role": "runner"})
         assert (await client.post("/v1/runs", json={})).status_code == 401
+
+
+async def test_a_token_whose_making_had_not_committed_ends_with_the_last_role(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin, person = make_person(tenant, Role.ADMIN), make_person(tenant, Role.RUNNER)
+    token = new_token()
+    async with client_of(app, admin.token) as client:
+        with psycopg.connect(tenant.server.superuser_url()) as holder:
+            holder.execute(
+                "insert into mapi.tokens (tenant_id, id, secret_hash, name, scopes, user_id)"
+                " values (%s, %s, %s, 'made', '{runs:write}', %s)",
+                [tenant.id, token.id, token.secret_hash, person.user_id],
+            )
+            removal = asyncio.create_task(
+                client.delete("/v1/members", params={"user": person.name})
+            )
+            await until_waited_for(holder)
+        assert (await removal).status_code == 204
+        await client.put("/v1/members", json={"user": person.name, "role": "runner"})
+    assert await status_of(app, token.text) == 401
+
+
+@pytest.mark.parametrize("path", ["/v1/tokens", "/v1/session"])
+async def test_who_just_lost_the_last_role_makes_no_token_and_no_session(
+    app: Litestar, tenant: Tenant, path: str
+) -> None:
+    person = make_person(tenant, Role.RUNNER)
+    count = "select count(*) from mapi.tokens where user_id = %s"
+    with psycopg.connect(tenant.server.superuser_url()) as holder:
+        holder.execute("select from mapi.users where id = %s for update", [person.user_id])
+        holder.execute("delete from mapi.members where user_id = %s", [person.user_id])
+        bodies = {
+            "/v1/tokens": {"name": "made", "scopes": ["runs:read"]},
+            "/v1/session": {"token": person.token},
+        }
+        async with client_of(app, person.token) as client:
+            making = asyncio.create_task(client.post(path, json=bodies[path]))
+            await until_waited_for(holder)
+            holder.commit()
+            assert (await making).status_code == 401
+    assert value_of(tenant, count, person.user_id) == 1
+
+
+async def test_two_who_take_the_last_two_roles_at_once_end_the_tokens(
+    app: Litestar, tenant: Tenant
+) -> None:
+    admin, person = make_person(tenant, Role.ADMIN), make_person(tenant, Role.RUNNER)
+    async with client_of(app, admin.token) as client:
+        member = {"user": person.name, "role": "viewer", "project": "default"}
+        assert (await client.put("/v1/members", json=member)).status_code == 200
+        with psycopg.connect(tenant.server.superuser_url()) as holder:
+            holder.execute("select from mapi.users where id = %s for share", [person.user_id])
+            removals = [
+                asyncio.create_task(
+                    client.delete("/v1/members", params={"user": person.name, **place})
+                )
+                for place in ({}, {"project": "default"})
+            ]
+            await until_waited_for(holder)
+        assert [(await one).status_code for one in removals] == [204, 204]
+    ended = "select bool_and(revoked is not null) from mapi.tokens where user_id = %s"
+    assert value_of(tenant, ended, person.user_id) is True
 
 
 async def test_a_user_who_keeps_another_role_keeps_the_tokens(

@@ -69,6 +69,17 @@ where
         where member.tenant_id = mapi.current_tenant() and member.user_id = %(user)s
     )
 
+-- name: hold_user
+-- Whoever takes the user's last role away waits for what is made for them now, and then sees it. Before
+-- any token is locked, as there.
+select from users where tenant_id = mapi.current_tenant() and id = %(user)s
+for key share
+
+-- name: has_role
+select exists (
+    select from members where tenant_id = mapi.current_tenant() and user_id = %(user)s
+)
+
 -- name: lock_maker
 -- The token that ends what is made now with it: of a session, the one that it was opened with. The
 -- lock lets whoever revokes it wait, and then see what was made.
@@ -147,6 +158,11 @@ returning id
 
 -- name: find_user
 select id from users where tenant_id = mapi.current_tenant() and name = %(name)s
+
+-- name: lock_user
+-- Whoever makes tokens or members of the user waits.
+select id from users where tenant_id = mapi.current_tenant() and name = %(name)s
+for update
 
 -- name: find_identity
 select id, name from users
