@@ -88,6 +88,27 @@ async def test_the_long_way_into_the_log_names_its_author_too(
     assert (found["metrics.loss"], found["metrics.late"]) == (ann.name, ben.name)
 
 
+@pytest.mark.parametrize("steps", [[20, 21], [20, 19]], ids=["short", "long"])
+async def test_a_summary_names_who_began_the_series_that_it_ends_with(
+    app: Litestar, tenant: Tenant, steps: list[int]
+) -> None:
+    ann, ben = make_person(tenant, Role.RUNNER), make_person(tenant, Role.ADMIN)
+    async with client_of(app) as client:
+        one, two = Caller(client, ann.token), Caller(client, ben.token)
+        run = await one.make_run()
+        await one.log(run, "loss", [1.0, 2.0], start=10, attempt=1)
+        await two.log(run, "loss", [3.0, 4.0], steps=steps, attempt=2)
+        assert (await authors(one, run))["metrics.loss"] == ben.name
+        # Whoever goes on in it, and whatever makes the summary again.
+        await one.log(run, "loss", [5.0], start=30, attempt=2)
+        assert (await authors(one, run))["metrics.loss"] == ben.name
+        taken_back = {"reason": "wrong", "key": "loss", "from_step": 20, "to_step": 30}
+        await two.post(f"/v1/runs/{run}/corrections", {**taken_back, "from_step": 30})
+        assert (await authors(one, run))["metrics.loss"] == ben.name
+        await two.post(f"/v1/runs/{run}/corrections", {**taken_back, "from_step": 19})
+        assert (await authors(one, run))["metrics.loss"] == ann.name
+
+
 async def test_a_service_is_named_by_its_token(app: Litestar, tenant: Tenant) -> None:
     token = give_token(tenant, Scope.WRITE, name='nightly "job"; drop')
     async with client_of(app) as client:

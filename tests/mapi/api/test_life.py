@@ -453,22 +453,37 @@ async def test_what_a_newer_version_wrote_into_a_life_is_passed_over(
     assert await happened(caller, run) == [("status", None, None)]
 
 
-async def test_a_run_that_comes_and_goes_for_years_has_a_life_with_an_end(
+async def test_of_a_long_life_the_newest_changes_are_kept_and_all_warnings(
     caller: Caller, tenant: Tenant
 ) -> None:
-    run = await caller.make_run()
+    run = await caller.make_run(name="first")
+    number = run.removeprefix("run_")
     with psycopg.connect(tenant.server.superuser_url()) as connection:
-        connection.execute(
-            "insert into mapi.run_events (tenant_id, run_id, type, message, fields)"
-            " select %s, %s, 'trashed', '', '{}' from generate_series(1, 9999)",
-            [tenant.id, run[4:]],
-        )
-    for name in ("a", "b"):
-        await patch(caller, run, {"name": name})
-    page = await caller.get(f"/v1/runs/{run}/life", params={"limit": 1})
-    last = {"after": page["entries"][0]["id"] + 9_990, "limit": 500}
-    page = await caller.get(f"/v1/runs/{run}/life", params=last)
-    assert [one["after"] for one in page["entries"]][-1] == "a"
+        for kind, count in (("warning", 2), ("renamed", 9_999)):
+            connection.execute(
+                "insert into mapi.run_events (tenant_id, run_id, type, message, fields, code)"
+                " select %s, %s, %s, '', jsonb_build_object('from', 'a', 'to', 'b'), 'MEDIA_REJECTED'"
+                " from generate_series(1, %s) as given",
+                [tenant.id, number, kind, count],
+            )
+        connection.commit()
+        newest = "select max(id) from mapi.run_events where run_id = %s"
+        (last,) = connection.execute(newest, [number]).fetchone() or (0,)
+        # Two changes at once: the last one that there is room for, and one that takes a place.
+        await patch(caller, run, {"name": "second", "status": "succeeded"})
+        entries = (await caller.get(f"/v1/runs/{run}/life", params={"after": last}))["entries"]
+        assert sorted(one["kind"] for one in entries) == ["renamed", "status"]
+        counts = "select type, count(*) from mapi.run_events where run_id = %s"
+        found = connection.execute(f"{counts} group by type order by type", [number]).fetchall()
+    kept = dict(found)
+    assert kept == {"warning": 2, "renamed": 9_999, "status": 1}
+    after = await caller.get(f"/v1/runs/{run}/life", params={"limit": 4})
+    assert [one["kind"] for one in after["entries"]] == [
+        "warning",
+        "warning",
+        "renamed",
+        "renamed",
+    ]
 
 
 async def test_a_sign_of_life_looks_at_no_other_run(database: Database, tenant: Tenant) -> None:

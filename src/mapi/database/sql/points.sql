@@ -172,7 +172,8 @@ with rebuilt as (
         last_value = excluded.last_value, min_value = excluded.min_value,
         min_step = excluded.min_step, max_value = excluded.max_value,
         max_step = excluded.max_step, finite_sum = excluded.finite_sum,
-        huge_sum = excluded.huge_sum, change_seq = excluded.change_seq, source = excluded.source
+        huge_sum = excluded.huge_sum, change_seq = excluded.change_seq, source = excluded.source,
+        user_name = excluded.user_name
     returning key, labels_hash
 )
 delete from run_metric_summary as summary
