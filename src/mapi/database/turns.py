@@ -64,7 +64,9 @@ async def in_turn(
     try:
         return await job
     except asyncio.CancelledError:
-        if not turn.is_lost:
+        task = asyncio.current_task()
+        # Whoever stops us too, while the job stops, is to hear of it.
+        if not turn.is_lost or (task is not None and task.cancelling()):
             raise
         _logger.warning("the turn %s was lost; the job stopped", name)
         return None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from psycopg.types.json import Jsonb
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
     from mapi.wire.enums import Budget
 
 __all__ = ["Administration", "TenantDesk", "administration"]
+
+
+#: What the parts of a rule are called on the command line.
+_RULE: Final = {"/filter": "--filter", "/sort": "--by", "/best": "--best"}
 
 
 class TenantDesk:
@@ -254,9 +259,14 @@ class Administration:
         async with self.tenant(tenant) as desk:
             project_id = await desk.project(project)
             assert project_id is not None
-            number = await add_rule(
-                desk.connection, project_id, filters=filters, sort=sort, best=best
-            )
+            try:
+                number = await add_rule(
+                    desk.connection, project_id, filters=filters, sort=sort, best=best
+                )
+            except InvalidError as error:
+                raise InvalidError(
+                    [replace(one, pointer=_RULE[one.pointer]) for one in error.faults]
+                ) from None
             await record(
                 desk.connection,
                 OPERATOR,

@@ -69,18 +69,22 @@ async def add_rule(
     Raises:
         InvalidError: a text breaks the grammar, or the rule would keep everything.
     """
-    tree = parse_filter(filters, series_from_name=series_from_name, pointer="--filter")
+    tree = parse_filter(filters, series_from_name=series_from_name, pointer="/filter")
     order = (
-        parse_sort(sort, series_from_name=series_from_name, pointer="--by") if sort.strip() else ()
+        parse_sort(sort, series_from_name=series_from_name, pointer="/sort")
+        if sort.strip()
+        else ()
     )
     if best is None and not filters.strip():
         raise InvalidError(
-            Fault("--filter", "it would keep every run: name which, or the best of them")
+            Fault("/filter", "it would keep every run: name which, or the best of them")
         )
     if (best is None) != (not order):
-        raise InvalidError(Fault("--by", "the best of an order needs both --best and --by"))
+        raise InvalidError(
+            Fault("/sort", "the best of an order needs both, how many and the order")
+        )
     if best is not None and not 1 <= best <= BEST_MAX:
-        raise InvalidError(Fault("--best", f"{best} is not from 1 to {BEST_MAX}"))
+        raise InvalidError(Fault("/best", f"{best} is not from 1 to {BEST_MAX}"))
     cursor = await connection.execute(
         query("retention.insert_rule"),
         {

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mapi.database.door import Reach
 from mapi.database.queries import query
-from mapi.tracking.letting_go import is_backed_up
-from mapi.tracking.media import delete_object
+from mapi.tracking.letting_go import delete_object, is_backed_up
 
 if TYPE_CHECKING:
     from mapi.database.door import Database
@@ -33,8 +32,7 @@ async def collect_leftovers(
     before = datetime.now(UTC) - age
     count = size_bytes = 0
     async for head in store.heads("uploads"):
-        if head.modified < before:
-            await delete_object(store, head.key)
+        if head.modified < before and await delete_object(store, head.key):
             count, size_bytes = count + 1, size_bytes + head.size_bytes
     old: dict[int, list[ObjectHead]] = {}
     async for head in store.heads("media"):
@@ -66,6 +64,5 @@ async def _delete_unknown(
     # What was let go of under a backup is there for it; see `mapi.tracking.letting_go`.
     if await is_backed_up(database):
         return 0, 0
-    for head in gone:
-        await delete_object(store, head.key)
-    return len(gone), sum(head.size_bytes for head in gone)
+    sizes = [head.size_bytes for head in gone if await delete_object(store, head.key)]
+    return len(sizes), sum(sizes)

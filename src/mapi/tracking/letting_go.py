@@ -8,7 +8,7 @@ delete, for a backup that begins after that does not see the rows either.
 
 from __future__ import annotations
 
-import contextlib
+import logging
 from typing import TYPE_CHECKING, Final
 
 import psycopg
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from mapi.database.door import Database
     from mapi.objects.store import ObjectStore
 
-__all__ = ["BACKUP_TURN", "is_backed_up", "let_go"]
+__all__ = ["BACKUP_TURN", "delete_object", "is_backed_up", "let_go"]
 
+_logger: Final = logging.getLogger("mapi.tracking")
 #: Held by whoever writes a backup.
 BACKUP_TURN: Final = "backup"
 
@@ -40,8 +41,17 @@ async def let_go(database: Database, store: ObjectStore, keys: Iterable[str]) ->
     if not wanted or await is_backed_up(database):
         return
     for key in wanted:
-        with contextlib.suppress(MapiError):
-            await store.delete(key)
+        await delete_object(store, key)
+
+
+async def delete_object(store: ObjectStore, key: str) -> bool:
+    """Delete an object that no row has; say whether that was done. One that stays is collected later."""
+    try:
+        await store.delete(key)
+    except MapiError as error:
+        _logger.warning("the object %r was not deleted, and is collected later: %s", key, error)
+        return False
+    return True
 
 
 async def is_backed_up(database: Database) -> bool:

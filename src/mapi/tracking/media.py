@@ -9,7 +9,6 @@ leaves a row without its object.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from mapi.series.budgets import Drops, fit_sizes
 from mapi.series.media_headers import media_header
 from mapi.series.names import labels_hash
 from mapi.tracking.batch import SCALAR_STEP
-from mapi.tracking.letting_go import let_go
+from mapi.tracking.letting_go import delete_object, let_go
 from mapi.tracking.live import media_from_row
 from mapi.tracking.writing import Added, close_writing, open_writing
 from mapi.wire.enums import Budget, MediaFormat, WarningCode
@@ -47,7 +46,6 @@ __all__ = [
     "MediaPlace",
     "MediaPosition",
     "check_content",
-    "delete_object",
     "get_media",
     "list_media",
     "media_folder",
@@ -368,9 +366,3 @@ async def warn_of_rejected(
             },
         )
         await close_writing(writing, Added())
-
-
-async def delete_object(store: ObjectStore, key: str) -> None:
-    """Delete an object that no row ever had; one that stays is collected later."""
-    with contextlib.suppress(MapiError):
-        await store.delete(key)

@@ -475,7 +475,7 @@ async def test_of_a_long_life_the_newest_changes_are_kept_and_all_warnings(
         assert sorted(one["kind"] for one in entries) == ["renamed", "status"]
         counts = "select type, count(*) from mapi.run_events where run_id = %s"
         found = connection.execute(f"{counts} group by type order by type", [number]).fetchall()
-    kept = dict(found)
+    kept: dict[str, int] = dict(found)
     assert kept == {"warning": 2, "renamed": 9_999, "status": 1}
     after = await caller.get(f"/v1/runs/{run}/life", params={"limit": 4})
     assert [one["kind"] for one in after["entries"]] == [

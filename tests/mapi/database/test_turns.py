@@ -95,6 +95,31 @@ async def test_a_job_longer_than_its_lease_keeps_its_turn(
     assert await in_turn(database, name, work, lease_seconds=3.0) == "kept"
 
 
+async def test_who_is_stopped_while_the_turn_is_lost_is_stopped(
+    database: Database, server: EmbeddedServer, name: str
+) -> None:
+    stopping = asyncio.Event()
+
+    async def work() -> None:
+        with psycopg.connect(server.superuser_url(), autocommit=True) as connection:
+            connection.execute(
+                "update mapi.turns set holder = gen_random_uuid(), until = now() + '1 hour'"
+                " where name = %s",
+                [name],
+            )
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopping.set()
+            await asyncio.Event().wait()
+
+    job = asyncio.create_task(in_turn(database, name, work, lease_seconds=1.0))
+    await stopping.wait()
+    job.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await job
+
+
 async def test_who_lost_the_turn_stops_and_leaves_it_to_the_other(
     database: Database, server: EmbeddedServer, name: str
 ) -> None:

@@ -12,7 +12,7 @@ from tests.mapi.tracking.log_model import batch_of
 
 from mapi.config import settings_from
 from mapi.database.turns import in_turn
-from mapi.errors import StateError
+from mapi.errors import InvalidError, StateError
 from mapi.serve.administration import Administration
 from mapi.serve.housekeeping import tidy
 from mapi.tracking.ingest import write_points
@@ -89,6 +89,29 @@ async def test_an_operator_hears_that_the_server_is_at_it(database: Database) ->
             await administration.compact(0)
 
     await in_turn(database, "compaction", work)
+
+
+@pytest.mark.parametrize(
+    ("filters", "sort", "best", "option"),
+    [
+        ("nothing", "", None, "--filter"),
+        ("", "", None, "--filter"),
+        ("", "metrics.loss,", 1, "--by"),
+        ("", "", 1, "--by"),
+        ("", "metrics.loss", 10_001, "--best"),
+    ],
+)
+async def test_a_wrong_rule_is_refused_in_the_words_of_the_command(
+    database: Database, tenant: Tenant, filters: str, sort: str, best: int | None, option: str
+) -> None:
+    objects, _ = temporary_objects()
+    administration = Administration(database, None, objects)
+    with pytest.raises(InvalidError) as refused:
+        await administration.add_rule(
+            tenant.name, "default", filters=filters, sort=sort, best=best
+        )
+    assert [one.pointer for one in refused.value.faults] == [option]
+    assert await administration.rules(tenant.name) == []
 
 
 def test_how_long_a_run_must_be_over_is_a_setting() -> None:

@@ -139,6 +139,17 @@ async def test_what_is_refused_leaves_no_object(
     assert await stored(store) == []
 
 
+async def test_an_object_that_cannot_be_deleted_is_told_and_keeps_no_other(
+    database: Database, tenant: Tenant, store: ObjectStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_id = tenant.run()
+    await keep(database, store, tenant, run_id, 1)
+    (key,) = object_keys(tenant)
+    await let_go(database, store, ["media/../none", key])
+    assert await stored(store) == []
+    assert "'media/../none' was not deleted" in caplog.text
+
+
 @pytest.fixture
 def backup_turn(tenant: Tenant) -> Any:
     """Hold the turn of a backup, as far as this says so; other tests run beside no other one."""

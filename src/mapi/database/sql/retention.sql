@@ -220,7 +220,6 @@ update runs set
     log_bytes = 0,
     span_count = 0,
     span_bytes = 0,
-    pruned = clock_timestamp(),
     pruned_seq = change_seq + 1,
     compacted_seq = change_seq + 1,
     change_seq = change_seq + 1,

@@ -1,11 +1,6 @@
 -- name: find_project
 select id from projects where tenant_id = mapi.current_tenant() and name = %(name)s
 
--- name: insert_project
-insert into projects (tenant_id, name) values (mapi.current_tenant(), %(name)s)
-on conflict (tenant_id, name) do nothing
-returning id
-
 -- name: make
 select project, created, started, version, duration_seconds
 from set_config('mapi.user_name', %(user)s::text, true) as named (user_name)

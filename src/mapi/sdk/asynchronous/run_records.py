@@ -43,7 +43,7 @@ __all__ = ["AsyncRunRecords"]
 
 #: `list` is a method here.
 LifeList: TypeAlias = list[LifeEntry]
-_logger: Final = logging.getLogger("mapi.client")
+_logger: Final = logging.getLogger("mapi.sdk")
 #: Of one request of an iteration; the server allows 500.
 _PAGE_RUNS = 200
 
