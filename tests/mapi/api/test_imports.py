@@ -356,7 +356,9 @@ span = st.fixed_dictionaries(
 run_content = st.fixed_dictionaries(
     {
         "params": st.dictionaries(word, text | st.integers() | number, max_size=4),
-        "tags": st.dictionaries(word.filter(lambda key: key != "mapi"), text, max_size=3),
+        "tags": st.dictionaries(
+            word.filter(lambda key: not key.startswith("mapi")), text, max_size=3
+        ),
         "name": text,
         "note": text,
         "series": st.lists(series, max_size=4),
