@@ -95,7 +95,7 @@ async def purge_run(
     *,
     run_id: UUID,
     principal: Principal | None,
-    from_trash: bool = True,
+    trash_days: int | None = 0,
 ) -> Freed:
     """Delete a run for good, with everything that it has.
 
@@ -105,21 +105,23 @@ async def purge_run(
         reach: of whoever deletes.
         run_id: the run.
         principal: who deletes; ``None`` is the platform, whose trash is full.
-        from_trash: refuse a run that is not in the trash.
+        trash_days: for how long it must be in the trash; ``None`` takes it from anywhere.
 
     Raises:
         NotFoundError: there is no such run.
-        StateError: it is not in the trash.
+        StateError: it is not in the trash, or not for so long.
     """
 
     async def work(connection: Connection) -> tuple[Freed, list[str]]:
         await connection.execute(query("retention.take_time"))
-        cursor = await connection.execute(query("retention.lock"), {"run": run_id})
+        cursor = await connection.execute(
+            query("retention.lock"), {"run": run_id, "days": trash_days or 0}
+        )
         row = await cursor.fetchone()
         if row is None:
             raise NotFoundError("There is no such run.")
         project_id, is_trashed, log_lines, log_bytes, spans, span_bytes, media, media_bytes = row
-        if from_trash and not is_trashed:
+        if trash_days is not None and not is_trashed:
             raise StateError("The run is not in the trash: DELETE puts it there first.")
         cursor = await connection.execute(query("retention.objects"), {"run": run_id})
         objects = [key for (key,) in await cursor.fetchall()]
@@ -186,7 +188,7 @@ async def delete_project(
             break
         for run_id in found:
             total += await purge_run(
-                database, store, reach, run_id=run_id, principal=principal, from_trash=False
+                database, store, reach, run_id=run_id, principal=principal, trash_days=None
             )
 
     async def work(connection: Connection) -> None:
@@ -241,7 +243,9 @@ async def _empty_trash(
         found = await _trashed(database, reach, days=days)
         for run_id in found:
             try:
-                yield await purge_run(database, store, reach, run_id=run_id, principal=None)
+                yield await purge_run(
+                    database, store, reach, run_id=run_id, principal=None, trash_days=days
+                )
             except (NotFoundError, StateError):
                 # Purged or restored since the look: it is not in the trash any more.
                 continue

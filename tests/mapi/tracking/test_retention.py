@@ -461,21 +461,29 @@ async def test_a_run_that_a_rule_begins_to_keep_under_the_hand_of_retention_stay
     assert len((await caller.get(f"/v1/runs/{runs[1]}/media"))["media"]) == 1
 
 
+@pytest.mark.parametrize("trashed", ["null", "now()"], ids=["restored", "trashed again"])
 async def test_a_run_that_is_restored_while_the_trash_is_emptied_stays(
-    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore, trashed: str
 ) -> None:
     runs = [await make_old(caller, tenant) for _ in range(2)]
     for run in runs:
         await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+        value_of(
+            tenant,
+            "update mapi.runs set trashed = now() - interval '10 days' where id = %s",
+            run.removeprefix("run_"),
+        )
     with psycopg.connect(tenant.server.superuser_url()) as holder:
         holder.execute(
-            "update mapi.runs set trashed = null where id = %s", [runs[0].removeprefix("run_")]
+            f"update mapi.runs set trashed = {trashed} where id = %s",
+            [runs[0].removeprefix("run_")],
         )
-        rules = Retention(trash_days=0)
+        rules = Retention(trash_days=9)
         job = asyncio.create_task(apply(database, store, tenant.reach, retention=rules))
         await until_waited_for(holder)
     assert (await job).purged_runs == 1
-    await caller.get(f"/v1/runs/{runs[0]}")
+    found = await caller.get(f"/v1/runs/{runs[0]}")
+    assert (found["trashed"] is None) == (trashed == "null")
     await caller.get(f"/v1/runs/{runs[1]}", status=404)
 
 

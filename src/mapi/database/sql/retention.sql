@@ -11,8 +11,10 @@ limit %(limit)s
 set local statement_timeout = '15min'
 
 -- name: lock
+-- By the clock: it may have been put into the trash while this waited.
 select
-    project_id, trashed is not null, log_count, log_bytes, span_count, span_bytes, media_count,
+    project_id,
+    coalesce(trashed <= clock_timestamp() - make_interval(days => %(days)s), false), log_count, log_bytes, span_count, span_bytes, media_count,
     media_bytes
 from runs
 where tenant_id = mapi.current_tenant() and id = %(run)s
