@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,9 +13,21 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["body_option", "format_option", "local", "plain", "print_body", "print_rows"]
+__all__ = [
+    "body_option",
+    "cell",
+    "format_option",
+    "local",
+    "plain",
+    "print_body",
+    "print_rows",
+    "say_there_are_more",
+]
 
 _FORMATS: Final = ("table", "json", "csv")
+#: On a terminal one text must not push everything else off the line. Ids, which are copied, are whole.
+_TEXT_CHARACTERS_MAX: Final = 40
+_ID: Final = re.compile(r"[a-z]{2,5}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,12 +76,15 @@ def print_rows(
         rows: their values.
         form: ``table``, ``json`` (an array of objects) or ``csv``.
         wanted: columns to which others give way on a narrow terminal.
+
+    In a table on a terminal long texts are cut, and ids are not; what goes into a pipe is whole.
     """
-    from expr_tracker.cli.table import cell_text, echo_table
-    from expr_tracker.cli.terminal import print_bytes
+    from expr_tracker.cli.table import echo_table
+    from expr_tracker.cli.terminal import is_terminal, print_bytes
 
     if form == "table":
-        cells = [[cell_text(local(value)) for value in row] for row in rows]
+        is_cut = is_terminal()
+        cells = [[_cell(value, is_cut=is_cut) for value in row] for row in rows]
         echo_table(names, cells, wanted=wanted)
     elif form == "json":
         print_body([dict(zip(names, row, strict=True)) for row in rows])
@@ -78,6 +94,34 @@ def print_rows(
         writer.writerow(names)
         writer.writerows([plain(value) for value in row] for row in rows)
         print_bytes(text.getvalue().encode("utf-8", "backslashreplace"), newline=False)
+
+
+def _cell(value: Any, *, is_cut: bool) -> str:
+    text = cell(value)
+    if is_cut and len(text) > _TEXT_CHARACTERS_MAX and _ID.fullmatch(text) is None:
+        return f"{text[: _TEXT_CHARACTERS_MAX - 1]}…"
+    return text
+
+
+def cell(value: Any) -> str:
+    """Return a value as tables have it: floats to six digits, times as the reader's own, all printable."""
+    import msgspec
+
+    from expr_tracker.cli.terminal import shown
+
+    value = local(value)
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return shown(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
+def say_there_are_more(count: int) -> None:
+    """Say on standard error that a list has ended before its end."""
+    from expr_tracker.cli.terminal import say
+
+    say(f"(there are more than these {count}: --limit N or --all)", err=True)
 
 
 def local(value: Any) -> Any:

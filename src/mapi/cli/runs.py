@@ -12,8 +12,16 @@ import click
 
 from mapi.cli import candidates, run_comparing, run_files, run_life, run_writing
 from mapi.cli.asking import PointedError, asks, items_option, pairs_of, pointing
-from mapi.cli.naming import series_of, view_id
-from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
+from mapi.cli.naming import counted, series_of, view_id
+from mapi.cli.printing import (
+    body_option,
+    cell,
+    format_option,
+    local,
+    print_body,
+    print_rows,
+    say_there_are_more,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,9 +143,14 @@ def ls(  # noqa: PLR0913 - its options
             return
         if cursor is not None:
             raise PointedError("--cursor goes with -o json; --all goes through all pages.")
-        found = list(api.runs.list(**asked, limit=None if is_all else limit))
+        # One more than is shown tells whether there are more.
+        found = list(api.runs.list(**asked, limit=None if is_all else limit + 1))
+    has_more = not is_all and len(found) > limit
+    found = found if is_all else found[:limit]
     names = [*_NAMES, *(found[0].columns if found else ())]
     print_rows(names, map(_row, found), form=form, wanted=["id", "name", *names[len(_NAMES) :]])
+    if has_more:
+        say_there_are_more(limit)
 
 
 def _row(run: FoundRun) -> list[Any]:
@@ -163,7 +176,7 @@ def show(api: Client, *, run: str, output: str | None) -> None:
         return
     for name in (
         "id", "name", "status", "reason", "experiment", "parent", "retry_of", "user", "created", "started",
-        "finished", "external_id", "note",
+        "finished", "trashed", "external_id", "note",
     ):  # fmt: skip
         value = getattr(facts, name)
         if value not in {None, ""}:
@@ -181,13 +194,14 @@ def _series_text(one: SeriesSummary) -> str:
 
     name = series_text(one.key, canonical_labels(one.labels))
     if one.is_scalar:
-        return f"{name} = {one.last_value}"
+        return f"{name} = {cell(one.last_value)}"
     extremes = (
-        f", min {one.min_value:.6g}, max {one.max_value:.6g}"
+        f", min {cell(one.min_value)}, max {cell(one.max_value)}"
         if one.min_value is not None and one.max_value is not None
         else ""
     )
-    return f"{name} = {one.last_value} at step {one.last_step} ({one.count} points{extremes})"
+    points = counted(one.count, "points")
+    return f"{name} = {cell(one.last_value)} at step {one.last_step} ({points}{extremes})"
 
 
 _SERIES: Final = (

@@ -45,8 +45,8 @@ def test_a_run_is_made_written_read_and_ended(mapi: Any, run: str) -> None:
         "param       lr = 0.1",
         "param       note = a=b",
         "tag         team = ads",
-        "metric      loss{split=val} = 0.5 at step 3 (1 points, min 0.5, max 0.5)",
-        "metric      acc{split=val} = NaN at step 3 (1 points)",
+        "metric      loss{split=val} = 0.5 at step 3 (1 point, min 0.5, max 0.5)",
+        "metric      acc{split=val} = NaN at step 3 (1 point)",
     ):
         assert text in shown, shown
     assert "stage" not in shown
@@ -135,8 +135,8 @@ def test_a_wrong_filter_is_shown_with_a_caret_and_what_could_stand_there(mapi: A
         (["runs", "export", "-o", "x"], 2, "name a RUN"),
         (["runs", "ls", "--cursor", "x"], 2, "-o json"),
         (["runs", "ls", "--limit", "0"], 2, "x>=1"),
-        (["runs", "ls", "--view", "view_0"], 2, "no saved view"),
-        (["experiments", "show", "exp_0"], 1, "nothing called"),
+        (["runs", "ls", "--view", "view_0"], 1, "no saved view"),
+        (["experiments", "show", "exp_0"], 1, "no experiment 'exp_0'"),
         (["views", "create", "v", "--filter", "nme = a"], 2, "unknown field"),
         (["runs", "log-image", "RUN", "img", "/dev/null"], 2, "neither PNG nor JPEG|content"),
     ],

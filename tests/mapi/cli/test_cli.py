@@ -134,6 +134,18 @@ def test_wrong_usage_is_one_line_and_2(run: Any, words: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize(
+    ("word", "meant"), [("srve", "serve"), ("run", "runs"), ("view", "views"), ("usge", "usage")]
+)
+def test_a_misspelled_command_is_answered_with_the_nearest(
+    run: Any, word: str, meant: str
+) -> None:
+    outcome = run(word, "ls")
+    assert outcome.code == 2
+    assert f"No such command {word!r}. Did you mean {meant!r}?" in outcome.err
+    assert "Did you mean" not in run("xxxxxx").err
+
+
+@pytest.mark.parametrize(
     ("variable", "value"),
     [
         ("MAPI_PUBLIC_URL", "mapi.example"),
