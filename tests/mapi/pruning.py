@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Database
-    from mapi.tracking.retention import Freed
+    from mapi.tracking.freed import Freed
 
 __all__ = ["prune"]
 

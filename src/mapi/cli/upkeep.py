@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mapi.serve.administration import Administration
-    from mapi.tracking.retention import Freed
+    from mapi.tracking.freed import Freed
 
 __all__ = ["compact", "retention", "say_freed"]
 

@@ -28,9 +28,10 @@ from mapi.series.names import check_title
 from mapi.serve.housekeeping import compact_all, tidy
 from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
 from mapi.tracking.foreseeing import foresee
+from mapi.tracking.freed import Freed
 from mapi.tracking.keeping import add_rule, list_rules, remove_rule
 from mapi.tracking.letting_go import let_go
-from mapi.tracking.retention import Freed, delete_project
+from mapi.tracking.retention import delete_project
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from mapi.config import Settings
     from mapi.database.door import Connection
     from mapi.objects.store import ObjectStore
+    from mapi.tracking.freed import Retention
     from mapi.tracking.keeping import Rule
-    from mapi.tracking.retention import Retention
     from mapi.wire.enums import Budget
 
 __all__ = ["Administration", "TenantDesk", "administration"]

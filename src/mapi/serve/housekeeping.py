@@ -12,9 +12,10 @@ from mapi.database.door import Reach
 from mapi.database.turns import in_turn
 from mapi.errors import MapiError
 from mapi.tracking.compaction import compact
+from mapi.tracking.freed import Freed, Retention
 from mapi.tracking.heartbeat import list_tenants
 from mapi.tracking.leftovers import collect_leftovers
-from mapi.tracking.retention import Freed, Retention, apply
+from mapi.tracking.retention import apply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from mapi.access.projects import project_names
 from mapi.database.queries import query
+from mapi.tracking.freed import Freed
 from mapi.tracking.keeping import kept_runs
-from mapi.tracking.retention import Freed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mapi.database.door import Database, Reach
-    from mapi.tracking.retention import Retention
+    from mapi.tracking.freed import Retention
 
 __all__ = ["foresee"]
 

@@ -8,7 +8,7 @@ that is killed goes on where it was, and one that runs twice finds nothing to do
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -17,8 +17,8 @@ from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.access.notices import tell_of_deletion
 from mapi.database.queries import query
 from mapi.errors import NotFoundError, StateError
-from mapi.series.budgets import point_bytes
 from mapi.tracking.batch import SCALAR_STEP
+from mapi.tracking.freed import Freed
 from mapi.tracking.keeping import kept_runs
 from mapi.tracking.letting_go import let_go
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from mapi.access.rights import Principal
     from mapi.database.door import Connection, Database, Reach
     from mapi.objects.store import ObjectStore
+    from mapi.tracking.freed import Retention
 
-__all__ = ["Freed", "Retention", "apply", "delete_project", "prune_run", "purge_run"]
+__all__ = ["apply", "delete_project", "prune_run", "purge_run"]
 
 #: Runs, or media items, of one look: a look is short, and there is another one behind it.
 _LOOK_MAX: Final = 200
@@ -38,54 +39,6 @@ _REMEMBERED_DAYS: Final = 7
 #: Looks of one kind in one pass of the job, so that another tenant has its turn.
 _LOOKS_MAX: Final = 500
 _NO_RUN: Final = UUID(int=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How long what is kept; ``None`` is for ever."""
-
-    trash_days: int = 30
-    tracking_days: int | None = None
-    media_days: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Freed:
-    """What was deleted, or would be."""
-
-    purged_runs: int = 0
-    pruned_runs: int = 0
-    kept_runs: int = 0
-    """Runs that are old enough, and that a rule keeps."""
-    points: int = 0
-    compacted_points: int = 0
-    """Of ``points``, those that stood in chunks."""
-    log_lines: int = 0
-    spans: int = 0
-    media_items: int = 0
-    log_bytes: int = 0
-    span_bytes: int = 0
-    media_bytes: int = 0
-
-    def __add__(self, other: Freed) -> Freed:
-        """Return both together."""
-        return Freed(
-            **{
-                one.name: getattr(self, one.name) + getattr(other, one.name)
-                for one in fields(Freed)
-            }
-        )
-
-    @property
-    def rows(self) -> int:
-        """Rows of all kinds, the runs' own included."""
-        return self.purged_runs + self.points + self.log_lines + self.spans + self.media_items
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes: of media exactly, of rows about."""
-        points = point_bytes(self.points, compacted=self.compacted_points)
-        return points + self.log_bytes + self.span_bytes + self.media_bytes
 
 
 async def purge_run(

@@ -18,7 +18,8 @@ from tests.mapi.tenants_access import make_person, value_of
 
 from mapi.api import events
 from mapi.database.door import Database
-from mapi.tracking.retention import Retention, apply
+from mapi.tracking.freed import Retention
+from mapi.tracking.retention import apply
 from mapi.wire.enums import Role
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from mapi.database.turns import in_turn
 from mapi.errors import InvalidError, StateError
 from mapi.serve.administration import Administration
 from mapi.serve.housekeeping import tidy
+from mapi.tracking.freed import Retention
 from mapi.tracking.ingest import write_points
-from mapi.tracking.retention import Retention
 
 if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
