@@ -258,6 +258,72 @@ def test_what_was_backed_up_serves_from_another_database_and_bucket(
         assert other.server.end() == 0
 
 
+@pytest.mark.parametrize("installation", ["direct"], indirect=True)
+def test_the_programs_that_came_along_back_up_an_older_server_and_bring_it_back(
+    installation: Installation, managed_postgres: ManagedPostgres, gateway: Gateway, tmp_path: Path
+) -> None:
+    run = new_run(installation)
+    assert installation.ask("POST", f"/v1/runs/{run}/metrics", point_at(3))[0] == 200
+    backup = tmp_path / "backup.tar"
+    said = installation.run(
+        "backup", str(backup), MAPI_DATABASE_ADMIN_URL=installation.database.superuser_url
+    )
+    assert " 1 tenant, " in said
+    elsewhere = managed_postgres.new_database()
+    settings = {**elsewhere.settings, **gateway.new_bucket()}
+    settings["MAPI_DATABASE_ADMIN_URL"] = elsewhere.superuser_url
+    done = run_mapi(tmp_path / "home", "restore", str(backup), **settings)
+    assert done.returncode == 0, done.stderr
+    with (
+        psycopg.connect(installation.database.superuser_url) as before,
+        psycopg.connect(elsewhere.superuser_url) as after,
+    ):
+        statement = "select id, created from mapi.runs order by id"
+        found = after.execute(statement).fetchall()
+        assert found == before.execute(statement).fetchall()
+    assert found
+
+
+def test_a_laptops_backup_goes_into_the_database_of_a_team(
+    managed_postgres: ManagedPostgres, tmp_path: Path
+) -> None:
+    home = tmp_path / "laptop"
+    server = Server(home)
+    try:
+        token = server.token
+        status, run = server.ask("POST", "/v1/runs", {}, token=token)
+        assert status == 201, run
+    finally:
+        assert server.end() == 0
+    backup = tmp_path / "backup.tar"
+    done = run_mapi(home, "backup", str(backup))
+    assert done.returncode == 0, done.stderr
+    database = managed_postgres.new_database()
+    settings = {**database.settings, "MAPI_DATABASE_ADMIN_URL": database.superuser_url}
+    done = run_mapi(tmp_path / "team", "restore", str(backup), **settings)
+    assert done.returncode == 0, done.stderr
+    other = Server(tmp_path / "team", **database.settings)
+    try:
+        assert other.ask("GET", f"/v1/runs/{run['id']}", token=token)[0] == 200
+    finally:
+        assert other.end() == 0
+
+
+@pytest.mark.parametrize("installation", ["direct"], indirect=True)
+def test_a_backup_without_the_right_to_see_every_tenant_says_what_to_give(
+    installation: Installation, tmp_path: Path
+) -> None:
+    done = run_mapi(
+        installation.home, "backup", str(tmp_path / "backup.tar"), **installation.settings
+    )
+    assert done.returncode == 1
+    assert "BYPASSRLS" in done.stderr
+    # pg_dump would have the table's owner exempted, for good.
+    assert "HINT" not in done.stderr
+    assert "NO FORCE" not in done.stderr
+    assert not (tmp_path / "backup.tar").exists()
+
+
 def test_a_superuser_does_not_get_to_serve(installation: Installation) -> None:
     settings = {**installation.settings, "MAPI_DATABASE_URL": installation.database.superuser_url}
     for name in ("MAPI_DATABASE_DIRECT_URL", "MAPI_DATABASE_ADMIN_URL"):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mapi.cli import version
 from mapi.cli.settings import home_option, settings_of
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from mapi.serve.backup import Manifest
+
+__all__ = ["command", "held_in"]
 
 
 @click.command("backup")
@@ -26,4 +30,16 @@ def command(*, file: Path, home: Path | None) -> None:
             "backup holds all else.",
             err=True,
         )
-    click.echo(f"{file}: {len(manifest.migrations)} migrations, {file.stat().st_size} bytes")
+    click.echo(f"{file}: {held_in(manifest)}, {file.stat().st_size} bytes")
+
+
+def held_in(manifest: Manifest) -> str:
+    """Return what a backup holds, as its closing line says it."""
+    counts = {
+        "tenant": manifest.tenants,
+        "run": manifest.runs,
+        "object": manifest.objects,
+    }
+    return ", ".join(
+        f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()
+    )

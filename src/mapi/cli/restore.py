@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from mapi.cli.backup import held_in
 from mapi.cli.settings import home_option, settings_of
 
 __all__ = ["command"]
@@ -19,4 +20,7 @@ def command(*, file: Path, home: Path | None) -> None:
     from mapi.serve.backup import restore_backup
 
     manifest = restore_backup(settings_of(home), file.absolute())
-    click.echo(f"Restored what version {manifest.version} wrote on {manifest.created}.")
+    click.echo(
+        f"Restored what version {manifest.version} wrote on {manifest.created}: "
+        f"{held_in(manifest)}."
+    )

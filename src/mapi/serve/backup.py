@@ -3,7 +3,7 @@
 A tar file, in this order: ``database.dump`` (pg_dump's own format), ``objects/<key>``,
 ``manifest.json`` (what made it), and ``checksums.json`` with the SHA-256 of each, which only a whole
 backup has. A backup is read to its end before anything of it is restored, and is restored into
-nothing else than an empty place.
+nothing else than an empty place. `mapi.serve.clients` are the programs that dump and load.
 
 The database is dumped in one snapshot, then the objects are copied that its rows name. A turn is held
 meanwhile, under which the server deletes no object (`mapi.tracking.letting_go`): what is replaced or
@@ -18,10 +18,10 @@ import hashlib
 import io
 import json
 import os
-import subprocess
+import shutil
 import tarfile
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,11 +30,12 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 
 from mapi.database.door import Database
-from mapi.database.embedded.binaries import find_binaries
 from mapi.database.migrate import make_roles, migrate, migrations
 from mapi.database.turns import in_turn
-from mapi.errors import DatabaseError, NotFoundError, SettingError
+from mapi.errors import DatabaseError, MapiError, NotFoundError, SettingError
 from mapi.objects.opening import open_store
+from mapi.objects.store import ObjectExistsError
+from mapi.serve.clients import dump_schema, load_dump
 from mapi.serve.platform import (
     LOGIN,
     database_password,
@@ -78,6 +79,9 @@ class Manifest:
     """Checksums by name."""
     missing_objects: int = 0
     """Objects that rows name and the store has lost."""
+    tenants: int = 0
+    runs: int = 0
+    objects: int = 0
 
 
 def write_backup(settings: Settings, path: Path, *, version: str) -> Manifest:
@@ -145,18 +149,15 @@ def _dump(source: _Source, path: Path) -> tuple[Manifest, set[str]]:
             snapshot = connection.execute("select pg_export_snapshot()").fetchone()
             assert snapshot is not None
             manifest = _manifest(connection, source.version)
+            counted = connection.execute(
+                "select (select count(*) from mapi.tenants), (select count(*) from mapi.runs)"
+            ).fetchone()
+            assert counted is not None
+            manifest = replace(manifest, tenants=int(counted[0]), runs=int(counted[1]))
             rows = connection.execute("select object_key from mapi.run_media").fetchall()
             # The snapshot lasts as long as its transaction.
-            _run_client(
-                source.settings,
-                "pg_dump",
-                url=source.admin_url,
-                words=[
-                    "--format=custom",
-                    "--schema=mapi",
-                    f"--snapshot={snapshot[0]}",
-                    f"--file={path}",
-                ],
+            dump_schema(
+                source.settings, url=source.admin_url, snapshot=str(snapshot[0]), path=path
             )
     except psycopg.Error as error:
         raise DatabaseError(f"The database cannot be read: {error}") from error
@@ -166,6 +167,9 @@ def _dump(source: _Source, path: Path) -> tuple[Manifest, set[str]]:
 def restore_backup(settings: Settings, path: Path) -> Manifest:
     """Restore a backup into an empty home, or into a database and a store without ours.
 
+    One that fails takes back what it brought. An object that the store has already, equal to the
+    backup's, is no obstacle and stays in any case.
+
     Args:
         settings: where to.
         path: the backup.
@@ -174,33 +178,77 @@ def restore_backup(settings: Settings, path: Path) -> Manifest:
         DatabaseError: the place is not empty, the backup is not whole, or the database refuses.
         SettingError: settings do not fit each other.
     """
-    manifest = _checked(path)
+    manifest, checksums = _checked(path)
     with ExitStack() as undo:
-        admin_url, login, password = _empty_database(settings, undo)
+        # First in, last out: with the database stopped.
+        takes_back = undo.enter_context(ExitStack())
+        admin_url, login, password = _empty_database(settings, undo, takes_back)
         make_roles(admin_url, login=login, password=password)
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory()))
         dump = folder / _DUMP
-        asyncio.run(_unpack(path, dump, _store(settings)))
-        _run_client(
-            settings,
-            "pg_restore",
-            url=admin_url,
-            words=["--exit-on-error", "--single-transaction", str(dump)],
-        )
+        arrival = _Arrival(_store(settings), checksums, brought=[])
+        takes_back.callback(lambda: asyncio.run(_take_back(arrival)))
+        asyncio.run(_unpack(path, dump, arrival))
+        load_dump(settings, url=admin_url, path=dump)
+        if settings.database_url is not None:
+            takes_back.callback(_drop_schema, admin_url)
         # What came after the backup's version, and what stands beside the schema.
         migrate(admin_url, login=login, password=password)
+        takes_back.pop_all()
     return manifest
 
 
-async def _unpack(path: Path, dump: Path, store: ObjectStore) -> None:
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """Where objects are restored to."""
+
+    store: ObjectStore
+    checksums: dict[str, str]
+    """SHA-256 in hex, by the name of the backup's member."""
+    brought: list[str]
+    """Keys of the objects that the restore wrote."""
+
+
+async def _unpack(path: Path, dump: Path, arrival: _Arrival) -> None:
     with tarfile.open(path, mode="r|") as tar:
         for name, content in _members(tar):
             if name == _DUMP:
                 with dump.open("wb") as file:
                     file.writelines(content)
             elif name.startswith(_OBJECTS):
-                # The store takes no key that leads out of it.
-                await store.put(name.removeprefix(_OBJECTS), _async(content))
+                key = name.removeprefix(_OBJECTS)
+                try:
+                    # The store takes no key that leads out of it.
+                    await arrival.store.put(key, _async(content))
+                    arrival.brought.append(key)
+                except ObjectExistsError:
+                    await _require_same(arrival, key)
+
+
+async def _require_same(arrival: _Arrival, key: str) -> None:
+    """Let an object stay that is what the backup has under its key."""
+    digest = hashlib.sha256()
+    async for chunk in await arrival.store.get(key):
+        digest.update(chunk)
+    if digest.hexdigest() != arrival.checksums[_OBJECTS + key]:
+        raise DatabaseError(
+            f"The store has another object {key} than the backup, and objects are never replaced. "
+            "Restore into an empty store, which MAPI_BUNDLES_URL or --home names, or move that "
+            "object away."
+        )
+
+
+def _drop_schema(admin_url: str) -> None:
+    """Take back what was loaded into a database that had no schema of ours."""
+    with suppress(psycopg.Error), psycopg.connect(admin_url) as connection:
+        connection.execute("drop schema if exists mapi cascade")
+
+
+async def _take_back(arrival: _Arrival) -> None:
+    """Delete what a restore wrote that failed; what cannot be deleted does not stop the next."""
+    with suppress(MapiError):
+        for key in arrival.brought:
+            await arrival.store.delete(key)
 
 
 def _admin_url(found: str | None) -> str:
@@ -249,7 +297,8 @@ async def _fill(
             name = _OBJECTS + head.key
             checksums[name] = await asyncio.to_thread(_add_file, tar, name, content)
             missing.discard(head.key)
-        manifest = replace(manifest, missing_objects=len(missing))
+        objects = len(checksums) - 1  # the dump is none
+        manifest = replace(manifest, missing_objects=len(missing), objects=objects)
         _add(tar, _MANIFEST, json.dumps(asdict(manifest)).encode())
         _add(tar, _CHECKSUMS, json.dumps(checksums).encode())
         tar.close()
@@ -300,8 +349,8 @@ async def _async(content: Iterator[bytes]) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _checked(path: Path) -> Manifest:
-    """Read a backup to its end, and return what made it."""
+def _checked(path: Path) -> tuple[Manifest, dict[str, str]]:
+    """Read a backup to its end; return what made it, and the checksums of its members."""
     found: dict[str, str] = {}
     lists: dict[str, Any] = {}
     try:
@@ -333,17 +382,26 @@ def _checked(path: Path) -> Manifest:
                 f"{path} has the migration {name}, which this version has not: it was made by "
                 f"{manifest.version}. Restore it with that version or a newer one."
             )
-    return manifest
+    return manifest, found
 
 
-def _empty_database(settings: Settings, undo: ExitStack) -> tuple[str, str, str | None]:
-    """Return how to reach an empty database: as who may create, as whom the server connects."""
+def _empty_database(
+    settings: Settings, undo: ExitStack, takes_back: ExitStack
+) -> tuple[str, str, str | None]:
+    """Return how to reach an empty database: as who may create, as whom the server connects.
+
+    Args:
+        settings: where it is.
+        undo: gets what is to be undone in any case.
+        takes_back: gets what is to be undone where the restore fails.
+    """
     if settings.database_url is None:
         if (settings.home / "postgres" / "data").exists():
             raise DatabaseError(
                 f"{settings.home} has a database. Restore into a new home, named with --home."
             )
         server = start_embedded(settings, undo)
+        takes_back.callback(shutil.rmtree, settings.home / "postgres" / "data", ignore_errors=True)
         return server.superuser_url(), LOGIN, database_password(settings)
     admin_url = _admin_url(settings.database_admin_url)
     try:
@@ -358,25 +416,3 @@ def _empty_database(settings: Settings, undo: ExitStack) -> tuple[str, str, str 
         )
     password = psycopg.conninfo.conninfo_to_dict(settings.database_url).get("password")
     return admin_url, login_of(settings.database_url), None if password is None else str(password)
-
-
-def _run_client(settings: Settings, name: str, *, url: str, words: list[str]) -> None:
-    """Run one of PostgreSQL's own programs; the password is not among its words, which all see."""
-    parts = psycopg.conninfo.conninfo_to_dict(url)
-    password = str(parts.pop("password", ""))
-    where = psycopg.conninfo.make_conninfo("", **parts)
-    program = find_binaries(settings.postgres_bin).program(name)
-    done = subprocess.run(  # noqa: S603 - the operator's own program
-        [program, f"--dbname={where}", *words],
-        env={"PATH": os.defpath, "PGPASSWORD": password},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-    )
-    if done.returncode != 0:
-        said = done.stderr.replace(password, "***") if password else done.stderr
-        raise DatabaseError(
-            f"{name} failed: {said.strip()[-1_000:]} (MAPI_PG_BIN names the programs of another "
-            "version; dumping needs a superuser or a role with BYPASSRLS)"
-        )

@@ -274,7 +274,12 @@ def test_what_needs_a_database_makes_none_and_says_what_does(
     assert outcome.code == 1
     assert f"no database in {tmp_path / 'home'}" in outcome.err
     assert "mapi serve" in outcome.err
-    assert not (tmp_path / "home" / "postgres").exists()
+    assert not (tmp_path / "home").exists()
+    # The option names a home as the variable does.
+    outcome = run(words[0], "--home", str(tmp_path / "typo"), *words[1:])
+    assert outcome.code == 1
+    assert f"no database in {tmp_path / 'typo'}" in outcome.err
+    assert not (tmp_path / "typo").exists()
 
 
 @pytest.mark.parametrize(

@@ -224,3 +224,58 @@ def test_a_link_in_a_backup_is_refused(backup: Path, tmp_path: Path) -> None:
         tar.addfile(entry)
     with pytest.raises(DatabaseError, match="no file"):
         restore_backup(settings_in(tmp_path / "new"), path)
+
+
+def test_a_backup_says_how_much_it_holds(home: Path, tmp_path: Path) -> None:
+    manifest = write_backup(settings_in(home), tmp_path / "counted.tar", version="1")
+    assert (manifest.tenants, manifest.runs, manifest.objects) == (1, 1, 1)
+
+
+def objects_below(home: Path) -> list[str]:
+    folder = home / "objects"
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and ".partial" not in path.parts
+    )
+
+
+def test_a_restore_that_fails_takes_back_what_it_brought_and_can_be_tried_again(
+    backup: Path, tmp_path: Path
+) -> None:
+    settings = settings_in(tmp_path / "new")
+    broken = changed(backup, tmp_path / "broken.tar", {"database.dump": b"PGDMP but torn"})
+    with pytest.raises(DatabaseError, match="pg_restore failed"):
+        restore_backup(settings, broken)
+    assert objects_below(settings.home) == []
+    restore_backup(settings, backup)
+    assert objects_below(settings.home) == [_KEY]
+
+
+def test_a_dump_that_ends_early_leaves_no_part_of_it(backup: Path, tmp_path: Path) -> None:
+    with tarfile.open(backup) as tar:
+        file = tar.extractfile("database.dump")
+        assert file is not None
+        dump = file.read()
+    settings = settings_in(tmp_path / "new")
+    for size in (len(dump) // 2, len(dump) - 200):
+        torn = changed(backup, tmp_path / f"{size}.tar", {"database.dump": dump[:size]})
+        with pytest.raises(DatabaseError, match="failed"):
+            restore_backup(settings, torn)
+        assert not (settings.home / "postgres" / "data").exists()
+
+
+def test_an_object_that_is_there_already_is_no_obstacle_where_it_is_the_same(
+    backup: Path, tmp_path: Path
+) -> None:
+    settings = settings_in(tmp_path / "new")
+    store, _ = open_store(None, home=settings.home, upload_url="", secret=b"s" * 32)
+    asyncio.run(store.put(_KEY, b"another"))
+    with pytest.raises(DatabaseError, match=f"another object {_KEY}.*empty store"):
+        restore_backup(settings, backup)
+    # What was there before is nobody's to take back.
+    assert asyncio.run(_read(settings)) == b"another"
+    asyncio.run(store.delete(_KEY))
+    asyncio.run(store.put(_KEY, b"picture"))
+    restore_backup(settings, backup)
+    assert asyncio.run(_read(settings)) == b"picture"
