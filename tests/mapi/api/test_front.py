@@ -281,6 +281,8 @@ async def test_no_address_ends_with_a_slash(app: Litestar, tenant: Tenant) -> No
     async with client_of(app, give_token(tenant, Scope.ADMIN).text) as client:
         run = (await client.post("/v1/runs", json={})).json()["id"]
         for method, path, _ in routes(app):
+            if path == "/":
+                continue  # the page of the server: the shortest address there is
             answer = await client.request(method, f"{address(path, tenant)}/")
             assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), path
         for path in ("/", "//", "/tags/", "//tags//"):

@@ -251,6 +251,8 @@ async def test_only_these_routes_are_public(app: Litestar) -> None:
         ("GET", "/readyz"),
         ("GET", "/metrics"),
         ("GET", "/v1/openapi.json"),
+        ("GET", "/"),
+        ("POST", "/sign-out"),
         ("GET", "/sign-in"),
         ("POST", "/sign-in"),
         ("GET", "/sign-in/oidc"),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What only browsers do: they sign in with a form and have a cookie, programs have a token.
 OF_BROWSERS = {
+    ("GET", "/"),
+    ("POST", "/sign-out"),
     ("GET", "/sign-in"),
     ("POST", "/sign-in"),
     ("GET", "/sign-in/oidc"),
