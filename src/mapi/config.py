@@ -104,6 +104,11 @@ class Settings:
         """Whether a transaction pooler stands before the database."""
         return self.database_url is not None and self.database_direct_url is not None
 
+    @property
+    def keeps_objects_apart(self) -> bool:
+        """Whether others may serve from the database, and would not see this one's objects."""
+        return self.database_url is not None and self.bundles_url is None
+
 
 @dataclass(frozen=True, slots=True)
 class ClientPlaces:

@@ -378,6 +378,47 @@ def test_on_a_database_that_nobody_migrated_it_is_said_what_to_run(
     assert "Traceback" not in done.stderr
 
 
+def test_a_server_that_may_migrate_does_not(
+    managed_postgres: ManagedPostgres, tmp_path: Path
+) -> None:
+    database = managed_postgres.new_database()
+    done = run_mapi(tmp_path / "home", "migrate", **database.settings)
+    assert done.returncode == 0, done.stderr
+    forget = "delete from mapi.migrations where name = (select max(name) from mapi.migrations)"
+    with psycopg.connect(database.superuser_url) as connection:
+        connection.execute(forget.encode())
+    done = run_mapi(tmp_path / "home", "serve", "--port", "0", **database.settings)
+    assert done.returncode == 1
+    assert "run `mapi migrate`" in done.stderr
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_settings_that_lead_to_two_databases_are_refused_before_either_is_changed(
+    managed_postgres: ManagedPostgres, tmp_path: Path, *, is_new: bool
+) -> None:
+    one, two = managed_postgres.new_database(), managed_postgres.new_database()
+    if not is_new:
+        for database in (one, two):
+            done = run_mapi(tmp_path / "home", "migrate", **database.settings)
+            assert done.returncode == 0, done.stderr
+    settings = {"MAPI_DATABASE_URL": one.url, "MAPI_DATABASE_ADMIN_URL": two.operator_url}
+    commands: list[tuple[str, ...]] = [("migrate",)]
+    if not is_new:
+        commands += [("serve", "--port", "0"), ("doctor",), ("admin", "tenant", "list")]
+    for words in commands:
+        done = run_mapi(tmp_path / "home", *words, **settings)
+        said = done.stdout + done.stderr
+        assert done.returncode == 1, said
+        assert "MAPI_DATABASE_URL and MAPI_DATABASE_ADMIN_URL name different databases" in said
+        assert one.name in said
+        assert two.name in said
+        assert one.password not in said
+    if is_new:
+        with psycopg.connect(two.superuser_url) as connection:
+            found = connection.execute("select to_regnamespace('mapi')").fetchone()
+        assert found == (None,)
+
+
 @pytest.mark.parametrize("words", [("doctor",), ("serve", "--port", "0"), ("migrate",)])
 def test_a_role_that_is_ours_is_no_login(
     managed_postgres: ManagedPostgres, tmp_path: Path, words: tuple[str, ...]

@@ -31,17 +31,28 @@ def open_store(
         secret: signs the permits; the same in all replicas.
 
     Raises:
-        SettingError: the URL names no store.
+        SettingError: the URL names no store, or a directory that cannot be written.
     """
     permits = UploadPermits(secret, url=upload_url, clock=time.time)
     if url is None:
-        return LocalStore(home / _FOLDER, permits=permits), permits
+        return _local(home / _FOLDER, permits), permits
     if url.startswith("file:"):
-        return LocalStore(_directory(url), permits=permits), permits
+        return _local(_directory(url), permits), permits
     # Half a second and 30 MB that only a server with a bucket needs.
     from mapi.objects.cloud import cloud_store  # noqa: PLC0415
 
     return cloud_store(url, permits=permits), permits
+
+
+def _local(directory: Path, permits: UploadPermits) -> LocalStore:
+    try:
+        return LocalStore(directory, permits=permits)
+    except OSError as error:
+        raise SettingError(
+            f"The directory of objects {directory} cannot be written ({error.strerror}). Give it "
+            "to the user that runs this, or name another place with MAPI_BUNDLES_URL, --home or "
+            "MAPI_HOME."
+        ) from error
 
 
 def _directory(url: str) -> Path:

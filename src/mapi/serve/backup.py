@@ -94,15 +94,20 @@ def write_backup(settings: Settings, path: Path, *, version: str) -> Manifest:
 
     Raises:
         DatabaseError: the database cannot be dumped.
-        SettingError: the file exists, or settings do not fit each other.
+        SettingError: the file exists or cannot be made, or settings do not fit each other.
     """
     if path.exists():
         raise SettingError(f"{path} exists; name a file that does not.")
     with ExitStack() as undo:
         foundation = reach_foundation(settings, undo)
         admin_url = _admin_url(foundation.admin_url)
-        # In the same folder, so that the rename at the end is one step.
-        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(dir=path.parent)))
+        try:
+            # In the same folder, so that the rename at the end is one step.
+            folder = Path(undo.enter_context(tempfile.TemporaryDirectory(dir=path.parent)))
+        except OSError as error:
+            raise SettingError(
+                f"{path.parent} takes no file ({error.strerror}); name one in another directory."
+            ) from error
         source = _Source(settings, foundation.database_url, admin_url, version)
         manifest = asyncio.run(_write(source, folder))
         (folder / _BACKUP).rename(path)

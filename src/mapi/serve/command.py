@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -22,11 +23,11 @@ from mapi.api.app import build_app
 from mapi.api.entrance import HEARTBEAT_SECONDS, Entrance
 from mapi.api.journal import write_log_to
 from mapi.database.door import Database
-from mapi.errors import DatabaseError
+from mapi.errors import DatabaseError, SettingError
 from mapi.objects.opening import open_store
 from mapi.serve.heartbeats import watch_heartbeats
 from mapi.serve.housekeeping import keep_house, retention_of
-from mapi.serve.platform import Foundation, lay_foundation
+from mapi.serve.platform import Foundation, lay_foundation, require_free_home
 from mapi.serve.protocol import BoundedProtocol
 from mapi.serve.stopping import Stopping
 from mapi.tracking.changes import Changes
@@ -66,11 +67,12 @@ def serve(
 
     Raises:
         DatabaseError: the database cannot be started, reached or migrated.
-        SettingError: settings do not fit each other.
-        OSError: the address is in use.
+        SettingError: settings do not fit each other, or nobody can listen there.
     """
     stopping = Stopping()
     with stopping.heard(), ExitStack() as undo:
+        # Before the port, which the other server has as well.
+        require_free_home(settings)
         listening = _listen(host, port)
         undo.callback(listening.close)
         foundation = lay_foundation(settings, undo, held=stopping.held)
@@ -79,6 +81,12 @@ def serve(
             _announce(settings.home, url, foundation.token, undo=undo)
         says_requests = settings.log_level or ("warning" if is_ours(settings) else "info")
         undo.callback(_stop_logging, write_log_to(level=says_requests))
+        if settings.keeps_objects_apart:
+            _logger.warning(
+                "objects are files in %s, and those of another server are not seen here: set "
+                "MAPI_BUNDLES_URL where there is more than one",
+                settings.home / "objects",
+            )
         ready = _Ready(url, say)
         with (
             stopping.in_loop(),
@@ -292,10 +300,31 @@ def _stop_logging(writer: logging.Handler) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.create_server((host, port), family=family, backlog=512)
+    try:
+        found = socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise _no_address(error, host, port) from error
     # An answer in two segments would else wait 40 ms for the first one's acknowledgement.
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return found
+
+
+def _no_address(error: OSError, host: str, port: int) -> SettingError:
+    """Return why nobody can listen there, and what helps."""
+    if error.errno == errno.EADDRINUSE:
+        return SettingError(
+            f"Port {port} of {host} is in use by another program, which `lsof -i :{port}` names. "
+            "Stop that one, or take another port: --port 0 takes any that is free."
+        )
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return SettingError(
+            f"Port {port} is for privileged users. Take one from 1024 up with --port, and let a "
+            "proxy before the server have that one."
+        )
+    return SettingError(
+        f"{host} is no address of this machine ({error.strerror or error}). --host takes one of "
+        "its own: 127.0.0.1 for itself alone, 0.0.0.0 for all."
+    )
 
 
 def _announce(home: Path, url: str, token: str, *, undo: ExitStack) -> None:

@@ -20,7 +20,13 @@ from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.migrate import require_migrated
 from mapi.errors import MapiError
 from mapi.objects.opening import open_store
-from mapi.serve.platform import LOGIN, database_password, embedded_server, login_of
+from mapi.serve.platform import (
+    LOGIN,
+    database_password,
+    embedded_server,
+    login_of,
+    require_one_database,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -92,9 +98,18 @@ async def _settings(settings: Settings) -> Finding:
 
 
 async def _home(settings: Settings) -> Finding:
-    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=settings.home):
-        pass
+    try:
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=settings.home):
+            pass
+    except OSError as error:
+        # Not the name of the file that was tried: the home is what the operator knows.
+        return Finding(
+            "home",
+            Verdict.FAILED,
+            f"The home {settings.home} cannot be written ({error.strerror}). Give it to the user "
+            "that runs this, or name another with --home or MAPI_HOME.",
+        )
     free = shutil.disk_usage(settings.home).free
     if free < _FREE_BYTES_MIN:
         return Finding(
@@ -127,6 +142,7 @@ async def _database(settings: Settings) -> Finding:
         url = server.url(LOGIN, database_password(settings), "postgres")
     login_of(url)
     require_migrated(url)
+    require_one_database(settings)
     door = Database(url, connections=2, pooled=settings.is_pooled)
     await door.open()  # refuses a role with power
     await door.close()
@@ -156,4 +172,11 @@ async def _store(settings: Settings) -> Finding:
     finally:
         with contextlib.suppress(MapiError):
             await store.delete(key)
+    if settings.keeps_objects_apart:
+        return Finding(
+            "store",
+            Verdict.WARNING,
+            f"Objects are files in {settings.home}/objects, which a second server does not see: "
+            "set MAPI_BUNDLES_URL before there is one. For one server this is well.",
+        )
     return Finding("store", Verdict.OK, settings.bundles_url or f"{settings.home}/objects")

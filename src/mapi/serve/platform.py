@@ -15,6 +15,7 @@ from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.embedded.home import Home
 from mapi.database.embedded.server import EmbeddedServer
 from mapi.database.migrate import RESERVED_ROLES, ensure_tenant, migrate, require_migrated
+from mapi.database.sameness import require_same_database
 from mapi.errors import DatabaseError, SettingError
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ __all__ = [
     "login_of",
     "migrate_all",
     "reach_foundation",
+    "require_free_home",
+    "require_one_database",
     "start_embedded",
 ]
 
@@ -72,7 +75,7 @@ class Foundation:
 
 
 def lay_foundation(settings: Settings, undo: ExitStack, *, held: Held = nullcontext) -> Foundation:
-    """Start the database if it is ours, and bring it to this version.
+    """Start the database if it is ours, and bring it to this version; one of others is there.
 
     Call it from the main thread: the embedded server ends with the thread that started it.
 
@@ -106,9 +109,7 @@ def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
         DatabaseError: there is no database, or it cannot be started, reached or migrated.
     """
     if settings.database_url is not None:
-        login_of(settings.database_url)
-        require_migrated(settings.database_url)
-        return Foundation(settings.database_url, admin_url=settings.database_admin_url)
+        return _external(settings)
     server = embedded_server(settings)
     if not server.is_made:
         raise DatabaseError(
@@ -166,6 +167,18 @@ def start_embedded(
     return server
 
 
+def require_free_home(settings: Settings) -> None:
+    """Refuse a home of an own database that another server works in, before anything is begun.
+
+    Raises:
+        DatabaseError: it is in use, or cannot be written.
+    """
+    if settings.database_url is None:
+        home = Home(settings.home, allow_network=settings.allow_network_home)
+        home.enter()
+        home.leave()
+
+
 def embedded_server(settings: Settings, *, held: Held = nullcontext) -> EmbeddedServer:
     """Return the database of the home, as it is: running or not."""
     return EmbeddedServer(
@@ -184,17 +197,32 @@ def database_password(settings: Settings) -> str:
 def _external(settings: Settings) -> Foundation:
     assert settings.database_url is not None
     login_of(settings.database_url)
-    if settings.database_admin_url is not None:
-        _migrate_external(settings)
-    else:
-        require_migrated(settings.database_url)
+    # A replica that migrates at its start would take the database away from those that serve.
+    require_migrated(settings.database_url)
+    require_one_database(settings)
     return Foundation(settings.database_url, admin_url=settings.database_admin_url)
+
+
+def require_one_database(settings: Settings) -> None:
+    """Refuse settings of which one names another database than the others.
+
+    Raises:
+        SettingError: there is such a one.
+    """
+    require_same_database(
+        {
+            "MAPI_DATABASE_URL": settings.database_url,
+            "MAPI_DATABASE_ADMIN_URL": settings.database_admin_url,
+            "MAPI_DATABASE_DIRECT_URL": settings.database_direct_url,
+        }
+    )
 
 
 def _migrate_external(settings: Settings) -> list[str]:
     assert settings.database_url is not None
     assert settings.database_admin_url is not None
     login = login_of(settings.database_url)
+    require_one_database(settings)
     password = psycopg.conninfo.conninfo_to_dict(settings.database_url).get("password")
     return migrate(
         settings.database_admin_url,

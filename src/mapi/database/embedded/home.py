@@ -61,8 +61,18 @@ class Home:
 
         Raises:
             HomeInUseError: another process or another host does.
-            DatabaseError: it cannot be made, or lies where a database must not.
+            DatabaseError: it cannot be made or written, or lies where a database must not.
         """
+        try:
+            self._enter()
+        except OSError as error:
+            # Not the name of the file that was tried: the home is what the operator knows.
+            raise DatabaseError(
+                f"The home {self.directory} cannot be written ({error.strerror}). Give it to the "
+                "user that runs this, or name another with --home or MAPI_HOME."
+            ) from error
+
+    def _enter(self) -> None:
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:

@@ -1,0 +1,47 @@
+"""`mapi doctor` names what the operator knows, and the fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mapi.config import settings_from
+from mapi.serve.doctor import Finding, Verdict, examine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+
+NOBODY = "postgresql://mapi:x@127.0.0.1:1/mapi"
+
+
+async def findings(home: Path, **variables: str) -> dict[str, Finding]:
+    settings = settings_from({"MAPI_HOME": str(home), **variables})
+    return {one.subject: one async for one in examine(settings)}
+
+
+async def test_a_home_that_cannot_be_written_is_named_and_no_temporary_file(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    found = (await findings(home))["home"]
+    assert found.verdict is Verdict.FAILED
+    assert found.text.startswith(f"The home {home} cannot be written (")
+    assert "--home" in found.text
+
+
+async def test_objects_in_the_home_of_one_server_are_warned_of_where_others_may_serve(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    apart = (await findings(home, MAPI_DATABASE_URL=NOBODY))["store"]
+    assert apart.verdict is Verdict.WARNING
+    assert "MAPI_BUNDLES_URL" in apart.text
+    shared = f"file://{tmp_path}/shared"
+    together = await findings(home, MAPI_DATABASE_URL=NOBODY, MAPI_BUNDLES_URL=shared)
+    assert together["store"].verdict is Verdict.OK
+    alone = await findings(home)
+    assert alone["store"].verdict is Verdict.OK
