@@ -31,7 +31,10 @@ async def find_project(connection: Connection, name: str, *, pointer: str) -> in
     row = await cursor.fetchone()
     if row is None:
         raise InvalidError(
-            Fault(pointer, f"there is no project {name!r} that you can see; make it first")
+            Fault(
+                pointer,
+                f"there is no project {name!r} that you can see; make it with `mapi projects create`, or see `mapi projects ls`",
+            )
         )
     return int(row[0])
 

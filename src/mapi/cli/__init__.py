@@ -2,8 +2,8 @@
 
 One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
 are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`,
-`runs` (with `run_writing`, `run_life`, `run_comparing` and `run_files`), `experiments`, `views`, `limits`, `usage`
-and `completion` for who uses one. `upkeep` are the commands of `admin` that delete and compact, `desk` what they
+`runs` (with `run_writing`, `run_life`, `run_comparing` and `run_files`), `projects`, `experiments`, `views`,
+`limits`, `usage` and `completion` for who uses one. `upkeep` are the commands of `admin` that delete and compact, `desk` what they
 share. `settings` are the options that the first share, and `confirming` asks before what is for good; the others ask by
 `asking`, read words by `naming`, print by `printing`, show a `transfers` bar and complete words by `candidates`. `failure`
 makes one line of an error.
@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "admin": "Manage tenants, tokens, members and limits.",
     "login": "Keep the address and the token of a server for other commands.",
     "runs": "Find, read, write and compare runs.",
+    "projects": "Make and list projects.",
     "experiments": "Gather runs in experiments.",
     "views": "Keep searches under a name.",
     "limits": "List what a run may keep.",

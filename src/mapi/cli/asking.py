@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mapi.cli import candidates
-from mapi.errors import InvalidError, NotFoundError
+from mapi.errors import InvalidError, NameTakenError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,6 +67,13 @@ def asks(function: Callable[..., Any]) -> Callable[..., Any]:
         with client(project) as api, pointing({}):
             try:
                 return function(*args, api=api, **kwargs)
+            except NameTakenError as error:
+                # The server speaks of addresses; here it is an option, where the command has it.
+                raise click.ClickException(
+                    str(error).replace("send ?if_exists=get", "say --if-exists get")
+                    if "if_exists" in kwargs
+                    else str(error)
+                ) from None
             except NotFoundError:
                 given = kwargs.get("runs") or (kwargs.get("run") or "",)
                 for word in given:

@@ -14,6 +14,7 @@ from mapi.errors import Fault, InvalidError, NotFoundError
 from mapi.series.names import check_key, check_labels, labels_hash, series_text
 from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
 from mapi.tracking.compaction import open_chunks_at, open_chunks_between
+from mapi.tracking.curves import no_series
 from mapi.tracking.ingest import open_batch, write_points
 from mapi.tracking.summaries import rebuild
 from mapi.tracking.writing import Added, Counts, Sender, Writing, close_writing, open_writing
@@ -73,7 +74,7 @@ async def delete_points(
     )
     ids = [row[0] for row in await cursor.fetchall()]
     if not ids:
-        raise NotFoundError("The run has no such series.")
+        raise await no_series(connection, run_id, series)
     first, last = steps
     points = await _delete_between(
         writing,

@@ -6,13 +6,14 @@ there.
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mapi.database.arrays import reading_arrays
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
-from mapi.series.names import labels_hash
+from mapi.series.names import canonical_labels, labels_hash, series_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +31,16 @@ __all__ = [
     "count_points",
     "find_parts",
     "is_one",
+    "no_series",
     "parts_arrays",
     "read_points",
     "whole_count",
 ]
 
+#: Of a run's series, what is looked through for the one that was meant, and how many are named.
+_NAMES_MAX: Final = 2_000
+_NAMED_MAX: Final = 5
+_SHOWN_MAX: Final = 300
 #: The highest step that can be stored.
 LAST_STEP: Final = 2**63 - 1
 
@@ -89,8 +95,24 @@ async def find_parts(
     if attempt is not None:
         parts = [replace(one, stop=None) for one in parts if one.attempt == attempt]
     if not parts:
-        raise NotFoundError("The run has no such series.")
+        raise await no_series(connection, run_id, series)
     return parts
+
+
+async def no_series(connection: Connection, run_id: UUID, series: Series) -> NotFoundError:
+    """Return the error for a series that a run has not: with what it has of that key, or the nearest."""
+    cursor = await connection.execute(
+        query("curves.list_names"), {"run": run_id, "limit": _NAMES_MAX}
+    )
+    known = [(str(key), canonical_labels(labels)) for key, labels in await cursor.fetchall()]
+    key = series.key
+    if not any(one == key for one, _ in known):
+        near = difflib.get_close_matches(key, {one for one, _ in known}, n=1)
+        key = near[0] if near else ""
+    texts = [series_text(one, labels) for one, labels in known if one == key]
+    wanted = series_text(series.key, series.labels)
+    advice = f" It has {', '.join(texts[:_NAMED_MAX])}{', …' * (len(texts) > _NAMED_MAX)}."
+    return NotFoundError(f"The run has no series {wanted[:_SHOWN_MAX]}.{advice if texts else ''}")
 
 
 async def read_points(

@@ -47,6 +47,8 @@ __all__ = [
 
 #: Of the texts of one page: 5 000 params of 64 KiB are no answer that anyone could read.
 _PAGE_BYTES_MAX: Final = 4 << 20
+#: An error names so many params; each of them has a fault.
+_NAMED_MAX: Final = 10
 
 
 async def write_params(
@@ -70,8 +72,10 @@ async def write_params(
     known: dict[str, str] = dict(rows)
     conflicts = [key for key in texts if known.get(key, texts[key]) != texts[key]]
     if conflicts and sender.source is not Source.RUNNER:
+        named = ", ".join(conflicts[:_NAMED_MAX]) + (", …" if conflicts[_NAMED_MAX:] else "")
+        said = "1 param has" if len(conflicts) == 1 else f"{len(conflicts)} params have"
         raise ParamConflictError(
-            f"{len(conflicts)} params have another value already; a param is written once. "
+            f"{said} another value already ({named}); a param is written once. "
             "Nothing was written.",
             [
                 Fault(pointer("params", key), f"the param {key} is {known[key][:80]!r} already")

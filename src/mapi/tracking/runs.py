@@ -50,7 +50,10 @@ async def resolve_project(
     row = await cursor.fetchone()
     if row is None:
         raise InvalidError(
-            Fault(pointer, f"there is no project {wanted!r} that you can see; make it first")
+            Fault(
+                pointer,
+                f"there is no project {wanted!r} that you can see; make it with `mapi projects create`, or see `mapi projects ls`",
+            )
         )
     return int(row[0])
 

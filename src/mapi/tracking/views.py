@@ -266,6 +266,7 @@ async def _facts(
 
 def _taken(name: str) -> NameTakenError:
     return NameTakenError(
-        f"The project has a saved view {name!r} already; take another name, or change that one.",
+        f"The project has a saved view {name!r} already; take another name, change that one, "
+        "or send ?if_exists=get to have it.",
         [Fault("/name", "unique in the project")],
     )

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.mapi.tenants import Tenant
 
+    from mapi import Client
+
 
 def test_a_series_is_written_as_lists_print_it() -> None:
     assert series_of("loss", ["split=val"]) == ("loss", {"split": "val"})
@@ -162,7 +164,7 @@ def test_a_reader_that_went_away_is_no_failure(url: str, tenant: Tenant, run: st
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-ASKING = ("runs", "experiments", "views")
+ASKING = ("runs", "projects", "experiments", "views")
 
 
 @pytest.mark.parametrize(
@@ -173,3 +175,52 @@ def test_the_help_of_what_asks_a_server_has_an_example(path: tuple[str, ...]) ->
     for name in path:
         found = found.get_command(click.Context(found), name)
     assert f"mapi {' '.join(path)}" in found.help
+
+
+def test_a_conflict_names_the_params_in_its_own_words(mapi: Any, run: str, api: Client) -> None:
+    from mapi import ParamConflictError
+
+    with pytest.raises(ParamConflictError, match=r"^1 param has another value already \(lr\);"):
+        api.runs.log_params(run, {"lr": 0.2})
+    mapi("runs", "log-param", run, *(f"p{at:02}=1" for at in range(12)))
+    with pytest.raises(ParamConflictError, match=r"^12 params have .*\(p00, .*p09, …\);"):
+        api.runs.log_params(run, {f"p{at:02}": 2 for at in range(12)})
+
+
+def test_a_series_that_is_not_there_is_answered_with_those_that_are(mapi: Any, run: str) -> None:
+    assert mapi("runs", "points", run, "loss", code=1).err == (
+        "Error: The run has no series loss.\n"
+    )
+    for split in ("train", "val"):
+        mapi("runs", "log-metric", run, "loss=1", "--step", "0", "--label", f"split={split}")
+    for asked in ("loss", "los", "loss{split=tst}"):
+        said = mapi("runs", "points", run, asked, code=1).err
+        assert said == (
+            f"Error: The run has no series {asked}. It has loss{{split=train}}, loss{{split=val}}.\n"
+        )
+    assert "It has" not in mapi("runs", "points", run, "accuracy", code=1).err
+    for at in range(9):
+        mapi("runs", "log-metric", run, f"acc={at}", "--label", f"fold={at}")
+    assert mapi("runs", "points", run, "acc", code=1).err.endswith("acc{fold=4}, ….\n")
+
+
+def test_projects_are_made_and_listed(mapi: Any) -> None:
+    said = mapi("runs", "create", "--project", "vision", code=2).err
+    assert "there is no project 'vision'" in said
+    assert "mapi projects create" in said
+    assert mapi("projects", "create", "vision").out == "vision\n"
+    assert "run_" in mapi("runs", "create", "--project", "vision").out
+    rows = mapi("projects", "ls", "--format", "csv").out.splitlines()
+    assert [row.split(",")[0] for row in rows] == ["name", "default", "vision"]
+    assert mapi("projects", "create", "vision", "--if-exists", "get").out == "vision\n"
+
+
+@pytest.mark.parametrize("kind", ["projects", "experiments", "views"])
+def test_a_name_that_is_taken_is_answered_with_the_option_that_gets_it(
+    mapi: Any, kind: str
+) -> None:
+    mapi(kind, "create", "twice")
+    said = mapi(kind, "create", "twice", code=1).err
+    assert "--if-exists get" in said
+    assert "?" not in said
+    mapi(kind, "create", "twice", "--if-exists", "get")

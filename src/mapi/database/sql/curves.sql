@@ -9,6 +9,14 @@ where
     and series.labels_hash = %(hash)s
 order by series.attempt desc
 
+-- name: list_names
+-- The series of a run, for whoever asked for one that it has not.
+select distinct series.key, series.labels
+from run_series as series
+where series.tenant_id = mapi.current_tenant() and series.run_id = %(run)s
+order by series.key, series.labels
+limit %(limit)s
+
 -- name: read_one
 -- The points of a series that one attempt wrote: one walk along the primary key, and along as many
 -- chunks as have the points that are wanted. With the tenant's number the condition of its policy is
