@@ -66,7 +66,9 @@ def _said(error: Exception) -> str:
     name = name.partition(".")[0]
     if name in {"", "mapi", "expr_tracker"}:
         return str(error)
-    return f"This command needs {name}: pip install 'expr-tracker[platform]'."
+    from mapi.extras import install_command
+
+    return f"This command needs {name}: {install_command('platform')}"
 
 
 def _details(error: Exception) -> list[str]:

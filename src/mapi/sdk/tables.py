@@ -94,9 +94,18 @@ def _numbers(values: list[Any]) -> list[float | None]:
     return [None if value is None else float(value) for value in values]
 
 
+def _missing(library: str, error: ModuleNotFoundError) -> ImportError:
+    from mapi.extras import install_command  # noqa: PLC0415 - for who lacks it
+
+    return ImportError(f"to_{library} needs {error.name}: {install_command(library)}")
+
+
 def pandas_frame(runs: Sequence[FoundRun]) -> Any:
     """Return runs as a pandas data frame, one a row; metrics are float64, missing is NaN."""
-    import pandas as pd  # noqa: PLC0415 - an extra, or heavy
+    try:
+        import pandas as pd  # noqa: PLC0415 - an extra, or heavy
+    except ModuleNotFoundError as error:
+        raise _missing("pandas", error) from None
 
     columns = _columns_of(runs)
     frame = pd.DataFrame(columns)
@@ -110,7 +119,10 @@ def pandas_frame(runs: Sequence[FoundRun]) -> Any:
 
 def polars_frame(runs: Sequence[FoundRun]) -> Any:
     """Return runs as a polars data frame, one a row; a missing value is null."""
-    import polars as pl  # noqa: PLC0415 - an extra, or heavy
+    try:
+        import polars as pl  # noqa: PLC0415 - an extra, or heavy
+    except ModuleNotFoundError as error:
+        raise _missing("polars", error) from None
 
     series = []
     for name, values in _columns_of(runs).items():

@@ -14,6 +14,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.errors import Fault, InvalidError
+from mapi.extras import install_command
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.wire.times import time_from_us
 from mapi.wire.values import value_to_wire
@@ -69,7 +70,7 @@ def require_parquet() -> None:
             Fault(
                 "/query/format",
                 "this server cannot write Parquet, as pyarrow is not installed; ask for csv or "
-                "jsonl",
+                f"jsonl, or on the server's machine: {install_command('arrow')}",
             )
         ) from None
 

