@@ -1,7 +1,7 @@
 """The command ``mapi``: parse, call a room, print.
 
 One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
-are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`,
+are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`, `logout`,
 `runs` (with `run_writing`, `run_life`, `run_comparing` and `run_files`), `projects`, `experiments`, `views`,
 `limits`, `usage` and `completion` for who uses one. `upkeep` are the commands of `admin` that delete and compact, `desk` what they
 share. `settings` are the options that the first share, and `confirming` asks before what is for good; the others ask by
@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "restore": "Read a backup into an empty place.",
     "admin": "Manage tenants, tokens, members and limits.",
     "login": "Keep the address and the token of a server for other commands.",
+    "logout": "Forget what `mapi login` keeps.",
     "runs": "Find, read, write and compare runs.",
     "projects": "Make and list projects.",
     "experiments": "Gather runs in experiments.",

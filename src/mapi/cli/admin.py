@@ -283,7 +283,7 @@ def limits_show(home: Path | None, *, project: str | None, tenant: str) -> None:
 def limits_set(
     home: Path | None, *, changes: tuple[str, ...], project: str | None, tenant: str
 ) -> None:
-    """Change limits: a number, 'unlimited', or 'default' for what stands above."""
+    """Change limits: a number, 'unlimited', or 'default': the installation's, of a project the tenant's."""
     wanted = dict(_change(text) for text in changes)
 
     async def work(found: Administration) -> None:

@@ -18,6 +18,8 @@ __all__ = ["command"]
 
 _WAIT_SECONDS: Final = 15
 _ANSWER_BYTES_MAX: Final = 1 << 20
+#: Projects that an error names.
+_NAMED_MAX: Final = 10
 
 
 @click.command("login")
@@ -27,7 +29,7 @@ _ANSWER_BYTES_MAX: Final = 1 << 20
 def command(*, url: str, project: str | None, token_stdin: bool) -> None:
     """Keep URL and a token of it in a file of yours; it is asked for, and tried first.
 
-    MAPI_URL, MAPI_TOKEN and MAPI_PROJECT win over the file.
+    MAPI_URL, MAPI_TOKEN and MAPI_PROJECT win over the file, and `mapi logout` deletes it.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -39,7 +41,9 @@ def command(*, url: str, project: str | None, token_stdin: bool) -> None:
     else:
         token = str(click.prompt("Token", hide_input=True)).strip()
     url = url.rstrip("/")
-    session = _ask(url, token)
+    session = _ask(url, token, "session", member="name")
+    if project is not None:
+        _check_project(_ask(url, token, "projects", member="projects"), project)
     path = profile_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     partial = path.with_suffix(".part")
@@ -50,9 +54,19 @@ def command(*, url: str, project: str | None, token_stdin: bool) -> None:
     click.echo(f"Logged in as {session['name']}; kept in {path}.")
 
 
-def _ask(url: str, token: str) -> dict[str, Any]:
+def _check_project(found: dict[str, Any], project: str) -> None:
+    names = [str(one.get("name")) for one in found["projects"] if isinstance(one, dict)]
+    if project not in names:
+        known = ", ".join(names[:_NAMED_MAX]) + (", …" if names[_NAMED_MAX:] else "")
+        raise click.ClickException(
+            f"There is no project {project!r} that this token sees; there are: {known or 'none'}. "
+            "Log in without --project, and `mapi projects create` makes one."
+        )
+
+
+def _ask(url: str, token: str, what: str, *, member: str) -> dict[str, Any]:
     request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
-        f"{url}/v1/session", headers={"Authorization": f"Bearer {token}"}
+        f"{url}/v1/{what}", headers={"Authorization": f"Bearer {token}"}
     )
     try:
         with _opener().open(request, timeout=_WAIT_SECONDS) as answer:
@@ -64,7 +78,7 @@ def _ask(url: str, token: str) -> dict[str, Any]:
     except (urllib.error.URLError, TimeoutError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise click.ClickException(f"{url} does not answer as a mapi server: {reason}") from error
-    if not isinstance(found, dict) or "name" not in found:
+    if not isinstance(found, dict) or member not in found:
         raise click.ClickException(f"{url} does not answer as a mapi server.")
     return found
 

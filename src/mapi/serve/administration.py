@@ -26,7 +26,7 @@ from mapi.errors import Fault, InvalidError, SettingError, StateError
 from mapi.objects.opening import open_store
 from mapi.series.names import check_title
 from mapi.serve.housekeeping import compact_all, tidy
-from mapi.serve.platform import LOCAL_PROJECT, reach_foundation
+from mapi.serve.platform import LOCAL_LIMITS, LOCAL_PROJECT, LOCAL_TENANT, reach_foundation
 from mapi.tracking.foreseeing import foresee
 from mapi.tracking.freed import Freed
 from mapi.tracking.keeping import add_rule, list_rules, remove_rule
@@ -131,9 +131,18 @@ class Administration:
         database: the door, as the server opens it.
         admin_url: connects as a role that may create; ``None`` where nobody named one.
         objects: the store.
+        local_limits: what the tenant of one's own machine begins with; elsewhere nothing.
     """
 
-    def __init__(self, database: Database, admin_url: str | None, objects: ObjectStore) -> None:
+    def __init__(
+        self,
+        database: Database,
+        admin_url: str | None,
+        objects: ObjectStore,
+        *,
+        local_limits: Mapping[str, str] | None = None,
+    ) -> None:
+        self._local_limits = local_limits or {}
         self.database = database
         self.objects = objects
         self._admin_url = admin_url
@@ -328,6 +337,12 @@ class Administration:
         async with self.tenant(tenant) as desk:
             project_id = await desk.project(project)
             of_tenant, of_project = await read_limits(desk.connection, project_id)
+            if project_id is None and tenant == LOCAL_TENANT:
+                # On one's own machine the default is what this tenant began with.
+                changes = {
+                    budget: self._local_limits.get(budget.value) if limit is None else limit
+                    for budget, limit in changes.items()
+                }
             changed = changed_limits(of_tenant if project_id is None else of_project, changes)
             merged = (
                 merged_limits(changed) if project_id is None else merged_limits(of_tenant, changed)
@@ -377,6 +392,9 @@ async def administration(settings: Settings) -> AsyncIterator[Administration]:
             objects, _ = open_store(
                 settings.bundles_url, home=settings.home, upload_url="", secret=os.urandom(32)
             )
-            yield Administration(database, foundation.admin_url, objects)
+            local_limits = LOCAL_LIMITS if settings.database_url is None else None
+            yield Administration(
+                database, foundation.admin_url, objects, local_limits=local_limits
+            )
         finally:
             await database.close()

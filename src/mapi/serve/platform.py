@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mapi.database.embedded.server import Held
 
 __all__ = [
+    "LOCAL_LIMITS",
     "LOCAL_PROJECT",
     "LOCAL_TENANT",
     "LOGIN",
@@ -45,8 +46,8 @@ LOGIN = "mapi"
 LOCAL_TENANT = "local"
 LOCAL_PROJECT = "default"
 #: One's own machine has no need of the limits that protect a shared one (they can be set).
-_LOCAL_LIMITS = json.dumps(
-    dict.fromkeys(("points", "points_per_series", "series", "log_lines", "log_bytes"), "unlimited")
+LOCAL_LIMITS = dict.fromkeys(
+    ("points", "points_per_series", "series", "log_lines", "log_bytes"), "unlimited"
 )
 
 
@@ -256,7 +257,7 @@ def _local_token(home: Path, superuser_url: str) -> str:
     path = home / "token"
     if path.exists():
         return path.read_text(encoding="ascii").strip()
-    tenant_id = ensure_tenant(superuser_url, LOCAL_TENANT, _LOCAL_LIMITS)
+    tenant_id = ensure_tenant(superuser_url, LOCAL_TENANT, json.dumps(LOCAL_LIMITS))
     token = new_token()
     with psycopg.connect(superuser_url) as connection:
         connection.execute(

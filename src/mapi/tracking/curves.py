@@ -95,6 +95,8 @@ async def find_parts(
     if attempt is not None:
         parts = [replace(one, stop=None) for one in parts if one.attempt == attempt]
     if not parts:
+        if attempt is not None and await find_parts(connection, run_id, series):
+            raise NotFoundError(f"Attempt {attempt} has written nothing of this series.")
         raise await no_series(connection, run_id, series)
     return parts
 

@@ -386,7 +386,8 @@ async def test_a_curve_over_attempts_has_the_newest_value_of_each_step(caller: C
         one = await caller.get(points, params={"key": "loss", "attempt": attempt})
         assert [point[0] for point in one["points"]] == steps
         assert {point[2] for point in one["points"]} == {float(attempt)}
-    await caller.get(points, params={"key": "loss", "attempt": 4}, status=404)
+    missing = await caller.get(points, params={"key": "loss", "attempt": 4}, status=404)
+    assert missing["detail"] == "Attempt 4 has written nothing of this series."
     found = await caller.get(points, params={"key": "loss", "buckets": 7})
     assert found["points_total"] == len(expected)
     for bucket in found["buckets"]:

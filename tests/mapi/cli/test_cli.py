@@ -180,7 +180,9 @@ class _Answers(BaseHTTPRequestHandler):
         else:
             self.send_response(200 if is_right else 401)
         self.end_headers()
-        self.wfile.write(b'{"name": "anna"}' if is_right else b"{}")
+        projects = b'{"projects": [{"name": "p"}, {"name": "q"}]}'
+        right = projects if self.path == "/v1/projects" else b'{"name": "anna"}'
+        self.wfile.write(right if is_right else b"{}")
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -216,6 +218,24 @@ def test_login_keeps_a_token_that_counts_where_only_its_user_reads_it(
     if code == 0:
         assert json.loads(profile.read_text()) == {"url": server, "token": "right", "project": "p"}
         assert profile.stat().st_mode & 0o777 == 0o600
+
+
+def test_login_refuses_a_project_that_is_not_there_and_logout_forgets(
+    run: Any, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = tmp_path / "config" / "mapi" / "profile.json"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("sys.stdin", _Lines("right"))
+    outcome = run("login", server, "--token-stdin", "--project", "nope")
+    assert outcome.code == 1
+    assert "no project 'nope' that this token sees; there are: p, q." in outcome.err
+    assert not profile.exists()
+    assert run("login", server, "--token-stdin", "--project", "q").code == 0
+    assert profile.exists()
+    outcome = run("logout")
+    assert (outcome.code, profile.exists()) == (0, False)
+    assert str(profile) in outcome.out
+    assert "Nobody is logged in" in run("logout").out
 
 
 class _Lines:

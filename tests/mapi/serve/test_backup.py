@@ -19,6 +19,7 @@ from mapi.objects.opening import open_store
 from mapi.serve.administration import administration
 from mapi.serve.backup import restore_backup, write_backup
 from mapi.serve.platform import lay_foundation
+from mapi.wire.enums import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,11 +112,22 @@ def test_what_is_restored_serves_as_before(backup: Path, tmp_path: Path) -> None
     assert policies[0] > 20
     assert hidden == (0,)
 
-    async def tenants() -> list[tuple[int, str]]:
+    async def look() -> tuple[list[str], list[dict[str, Any]]]:
         async with administration(settings) as office:
-            return await office.tenants()
+            limits = [
+                await office.set_limits(
+                    "local", project, {Budget.POINTS: limit, Budget.TAGS: limit}
+                )
+                for project, limit in ((None, 7), ("default", 5), ("default", None), (None, None))
+            ]
+            return [name for _, name in await office.tenants()], limits
 
-    assert [name for _, name in asyncio.run(tenants())] == ["local"]
+    names, limits = asyncio.run(look())
+    assert names == ["local"]
+    # On one's own machine the default of points is none.
+    assert [(one["points"], one["tags"]) for one in limits] == [
+        (7, 7), (5, 5), (7, 7), ("unlimited", 100),
+    ]  # fmt: skip
 
 
 def test_a_backup_has_the_objects_that_its_rows_name_and_no_others(backup: Path) -> None:
