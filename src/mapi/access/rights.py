@@ -123,7 +123,29 @@ class Principal:
             return
         if project_id is not None and not self.may(Scope.READ, project_id):
             raise NotFoundError(f"There is no such {what}.")
-        raise ForbiddenError(
-            f"This needs the scope {scope.value!r}, and a role that has it; {self.name!r} has not. "
-            "Ask an admin of the project for the role, or make a token with that scope."
+        raise ForbiddenError(self.lack(scope))
+
+    def lack(self, scope: Scope) -> str:
+        """Return what the principal, who may not do this, would need: the scope, a role or a place."""
+        granted = frozenset[Scope]().union(*(_IMPLIED[one] for one in self.scopes))
+        if scope not in granted:
+            has = ", ".join(sorted(repr(one.value) for one in self.scopes)) or "none"
+            what = "session" if self.is_session else "token"
+            return (
+                f"This needs the scope {scope.value!r}; the {what} of {self.name!r} has {has}. "
+                "Make a token with that scope."
+            )
+        if self.project_id is not None and (
+            self.user_id is None or scope in self._role_scopes(self.project_id)
+        ):
+            return (
+                f"The token of {self.name!r} is bound to one project, and this lies outside of it. "
+                "Make a token without a project, or one of that project."
+            )
+        role = next((role for role in Role if scope in ROLE_SCOPES[role]), None)
+        if role is None:
+            return f"No role has the scope {scope.value!r}: make a token of no user with it."
+        return (
+            f"This needs the role {role.value!r} or a higher one there, for the scope "
+            f"{scope.value!r}; {self.name!r} has not that role. Ask an admin for it."
         )

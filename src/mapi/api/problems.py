@@ -192,7 +192,9 @@ def _framework_problem(
     if error.status_code >= 500:
         status, code = error.status_code, ProblemCode.INTERNAL
     faults = _framework_faults(error, handler, query)
-    detail = "; ".join(f"{one.pointer}: {one.message}" for one in faults)
+    detail = "; ".join(
+        f"{one.pointer}: {one.message}" if one.pointer else one.message for one in faults
+    )
     if not faults and code is ProblemCode.SCHEMA_INVALID:
         faults = [ProblemFault(pointer="", message=error.detail)]
     if code is ProblemCode.PAYLOAD_TOO_LARGE:

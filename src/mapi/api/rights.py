@@ -41,10 +41,7 @@ async def require_scope(  # a guard that is no coroutine would run in a thread o
         (principal.project_id,) if principal.project_id is not None else (None, *principal.roles)
     )
     if not any(principal.may(scope, project) for project in places):
-        raise ForbiddenError(
-            f"This needs the scope {scope.value!r}, and a role that has it; {principal.name!r} "
-            "has not. Ask an admin of the project for the role, or make a token with that scope."
-        )
+        raise ForbiddenError(principal.lack(scope))
 
 
 def check_declared(app: Litestar) -> None:

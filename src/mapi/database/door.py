@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import random
 import select
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -36,6 +38,10 @@ _RETRIES: Final = 6
 _RETRY_SECONDS: Final = 0.02
 #: How long a request waits for a connection before it is told to come back.
 _POOL_SECONDS: Final = 10.0
+#: How long it waits before it is asked whether there is a database at all.
+_PATIENCE_SECONDS: Final = 1.0
+#: The least that libpq takes.
+_LOOK_SECONDS: Final = 2
 #: How many beginnings of a transaction are kept: each is put together once for whom it is for.
 _REACHES: Final = 1024
 #: One message: each more is a way there and back.
@@ -84,6 +90,7 @@ class Database:
     def __init__(self, url: str, *, connections: int, pooled: bool = False) -> None:
         self._url = url
         self._is_pooled = pooled
+        self._looking: asyncio.Task[bool] | None = None
         self._pool = AsyncConnectionPool(
             url,
             min_size=1,
@@ -131,6 +138,8 @@ class Database:
 
     async def close(self) -> None:
         """Let go of every connection."""
+        if self._looking is not None:
+            await asyncio.gather(self._looking, return_exceptions=True)
         await self._pool.close()
 
     @asynccontextmanager
@@ -161,8 +170,8 @@ class Database:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         try:
-            async with self._pool.connection() as connection:
-                yield connection
+            async with AsyncExitStack() as lent:
+                yield await self._lend(lent)
         except PoolTimeout as error:
             raise UnavailableError("The database has no connection free; try again.") from error
         except errors.ForeignKeyViolation as error:
@@ -174,6 +183,24 @@ class Database:
             if isinstance(error, (errors.DeadlockDetected, errors.SerializationFailure)):
                 raise
             raise UnavailableError(f"The database does not answer: {error}") from error
+
+    async def _lend(self, lent: AsyncExitStack) -> Connection:
+        """Return a connection of the pool; whoever waits long asks whether there is a database.
+
+        The pool tries for ever to reach it, and does not say that it does not.
+        """
+        try:
+            return await lent.enter_async_context(self._pool.connection(_PATIENCE_SECONDS))
+        except PoolTimeout:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(asyncio.to_thread(_is_there, self._url))
+            # One look is for all who wait.
+            if not await asyncio.shield(self._looking):
+                raise UnavailableError(
+                    "The database does not answer; try again when it runs."
+                ) from None
+        rest = _POOL_SECONDS - _PATIENCE_SECONDS
+        return await lent.enter_async_context(self._pool.connection(rest))
 
     async def call(
         self, statement: LiteralString, parameters: Mapping[str, Any]
@@ -285,6 +312,12 @@ async def _again_where_it_lost(work: Callable[[], Awaitable[_Result]]) -> _Resul
             # At random: two that met would meet again.
             await asyncio.sleep(_RETRY_SECONDS * 2**attempt * random.random())  # noqa: S311 - no secret
     raise UnavailableError(f"Others changed the same rows {_RETRIES} times in a row; try again.")
+
+
+def _is_there(url: str) -> bool:
+    """Say whether a database, or the pooler before it, takes connections."""
+    where = make_conninfo(url, connect_timeout=_LOOK_SECONDS)
+    return PGconn.ping(where.encode()) == Ping.OK
 
 
 async def _check_quiet(connection: Connection) -> None:

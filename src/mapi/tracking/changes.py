@@ -36,8 +36,9 @@ _logger: Final = logging.getLogger("mapi.live")
 #: Followers see a change this much later at most, and a run that logs a thousand times a second
 #: wakes them five times.
 _NOTIFY_SECONDS: Final = 0.2
-#: Between two attempts to listen again.
+#: Before the first attempt to listen again; each that fails doubles it, up to the longest.
 _RECONNECT_SECONDS: Final = 1.0
+_RECONNECT_SECONDS_MAX: Final = 30.0
 
 #: What is followed: one run, or all of a project.
 _RunPlace = tuple[int, UUID]
@@ -180,6 +181,7 @@ class Changes:
             await asyncio.sleep(_NOTIFY_SECONDS)
 
     async def _listen(self, url: str, heard: asyncio.Event) -> None:
+        pause = _RECONNECT_SECONDS
         while True:
             try:
                 async with await psycopg.AsyncConnection.connect(
@@ -189,12 +191,14 @@ class Changes:
                         sql.SQL("listen {}").format(sql.Identifier(CHANGES_CHANNEL))
                     )
                     heard.set()
+                    pause = _RECONNECT_SECONDS
                     self._wake_all()
                     async for notice in connection.notifies():
                         self._hear(notice.payload)
             except psycopg.Error as error:
-                _logger.warning("changes are not heard, trying again: %s", error)
-            await asyncio.sleep(_RECONNECT_SECONDS)
+                _logger.warning("changes are not heard, trying again in %g s: %s", pause, error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _RECONNECT_SECONDS_MAX)
 
     def _hear(self, payload: str) -> None:
         told = json.loads(payload)

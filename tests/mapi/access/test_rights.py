@@ -84,3 +84,28 @@ def test_the_projects_with_a_right_are_those_in_which_it_may_be_used(
         found = one.projects_with(wanted)
         for project in (HERE, THERE):
             assert (found is None or project in found) == one.may(wanted, project)
+
+
+@pytest.mark.parametrize(
+    ("who", "lacking", "not_lacking"),
+    [
+        (principal(Scope.READ), "the scope 'runs:write'; the token", "role"),
+        (principal(Scope.READ, role=Role.ADMIN), "the scope 'runs:write'; the token", "role"),
+        (
+            principal(Scope.ADMIN, role=Role.VIEWER),
+            "the role 'runner' or a higher one",
+            "the token",
+        ),
+        (principal(Scope.WRITE, bound=THERE), "bound to one project", "role"),
+    ],
+)
+def test_a_refusal_says_which_of_scope_role_and_place_is_lacking(
+    who: Principal, lacking: str, not_lacking: str
+) -> None:
+    assert lacking in who.lack(Scope.WRITE)
+    assert not_lacking not in who.lack(Scope.WRITE)
+
+
+def test_what_no_role_has_is_told_of_as_well() -> None:
+    with pytest.raises(ForbiddenError, match="No role has the scope 'runs:execute'"):
+        principal(Scope.EXECUTE, role=Role.ADMIN).require(Scope.EXECUTE)

@@ -60,6 +60,7 @@ async def test_only_our_own_names_are_served(
     assert answer.status_code == (200 if is_known else 421)
     if not is_known:
         assert answer.json()["code"] == "HOST_UNKNOWN"
+        assert answer.json()["detail"].startswith("this server is not called")
 
 
 @pytest.mark.parametrize(

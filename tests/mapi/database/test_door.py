@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 
 from mapi.database.door import Database
-from mapi.errors import StateError
+from mapi.database.embedded.binaries import find_binaries, find_identity
+from mapi.database.embedded.server import EmbeddedServer
+from mapi.database.migrate import migrate
+from mapi.errors import StateError, UnavailableError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.mapi.tenants import Tenant
 
     from mapi.database.door import Connection
@@ -111,3 +118,52 @@ async def test_what_was_deleted_meanwhile_is_told_as_such(
     async with database.transaction(tenant.reach) as connection:  # the connection works on
         cursor = await connection.execute("select 1")
         assert await cursor.fetchone() == (1,)
+
+
+async def test_a_database_that_is_down_is_told_from_one_without_a_free_connection(
+    tmp_path: Path,
+) -> None:
+    server = EmbeddedServer(tmp_path / "pg", find_binaries(None), find_identity(65534))
+    server.start()
+    try:
+        migrate(server.superuser_url(), login="mapi", password="p")
+        one = Database(server.url("mapi", "p", "postgres"), connections=2)
+        await one.open()
+        try:
+            async with one.outside() as connection:
+                await connection.execute("select 1")
+            server.stop()
+            for _ in range(2):
+                started = time.monotonic()
+                with pytest.raises(UnavailableError, match="The database does not answer"):
+                    async with one.outside() as connection:
+                        await connection.execute("select 1")
+                assert time.monotonic() - started < 8
+        finally:
+            await one.close()
+    finally:
+        server.stop()
+
+
+async def test_who_waits_for_a_connection_that_others_have_gets_it_when_they_are_done(
+    database_url: str,
+) -> None:
+    one = Database(database_url, connections=1)
+    await one.open()
+    looked = asyncio.Event()
+
+    async def wait() -> None:
+        async with one.outside() as connection:
+            await connection.execute("select 1")
+        looked.set()
+
+    try:
+        async with one.outside():
+            waiting = asyncio.create_task(wait())
+            # Longer than it takes to ask whether there is a database.
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(looked.wait(), 1.5)
+            assert not waiting.done()
+        await asyncio.wait_for(waiting, 5)
+    finally:
+        await one.close()

@@ -6,6 +6,8 @@ import contextlib
 import io
 import itertools
 import json
+import socket
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -420,3 +422,30 @@ def test_progress_tells_of_every_piece_and_begins_again_with_a_try(kind: str) ->
     assert seen == once * 2
     assert [one.body for one in server.asked] == [content, content]
     assert {one.headers["content-length"] for one in server.asked} == {"600000"}
+
+
+@both
+def test_who_runs_out_of_time_says_what_the_try_before_was_told(kind: str) -> None:
+    refused = problem(503, "UNAVAILABLE", retryable=True)
+    with (
+        serving_script(refused, stays_silent) as server,
+        pytest.raises(mapi.DeadlineError, match=r"no whole answer.*the detail of UNAVAILABLE"),
+    ):
+        ask(kind, server.url, "runs.get", "run_1", timeout_seconds=2.0)
+
+
+@both
+def test_a_server_without_tls_is_told_from_one_with_a_bad_certificate(kind: str) -> None:
+    def refuse(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=refuse, args=[listening])
+        server.start()
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(mapi.AnswerUnreadableError, match=r"does not speak TLS .*http://"):
+            ask(kind, url, "session", timeout_seconds=5.0)
+        server.join()

@@ -139,11 +139,16 @@ class AsyncTransport:
         """Return the answer as it is; ``None`` of a DELETE that a try before has done."""
         deadline = Deadline(self.timeout_seconds if timeout_seconds is None else timeout_seconds)
         tries = 0
+        told: ClientError | None = None
         while True:
             tries += 1
             try:
                 return await self._try(call, deadline)
             except ClientError as error:
+                if told is not None and isinstance(error, DeadlineError):
+                    # Why there were several tries is what helps, and no try is left to say it.
+                    raise DeadlineError(f"{error} The try before: {told}") from None
+                told = error
                 # What a try without an answer deleted is not there any more.
                 if call.method == "DELETE" and tries > 1 and isinstance(error, NotFoundError):
                     return None
@@ -286,7 +291,13 @@ class AsyncTransport:
         except httpcore.UnsupportedProtocol as error:
             raise ServerUnreachableError(f"{where}: {error}") from None
         except (httpcore.ConnectError, httpcore.ProxyError) as error:
-            if isinstance(error.__cause__ or error.__context__, ssl.SSLError):
+            cause = error.__cause__ or error.__context__
+            if isinstance(cause, ssl.SSLError):
+                if not isinstance(cause, ssl.SSLCertVerificationError):
+                    raise AnswerUnreadableError(
+                        f"{self.server.url} does not speak TLS ({_said(error)}): try http:// in "
+                        "place of https://."
+                    ) from None
                 # It will be the same in a moment: nothing to try again.
                 raise AnswerUnreadableError(
                     f"{self.server.url} does not prove who it is ({_said(error)})."
