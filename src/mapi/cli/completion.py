@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 from click.shell_completion import get_completion_class
 
 __all__ = ["command"]
+
+_BASH_CANDIDATE: Final = """case ${COMP_WORDS[COMP_CWORD]} in
+                \\'*) COMPREPLY+=("${value//\\'/\\'\\\\\\'\\'}") ;;
+                \\"*) COMPREPLY+=("$(printf '%s' "$value" | sed 's/[\\"$`]/\\\\&/g')") ;;
+                *) COMPREPLY+=("$(printf '%q' "$value")") ;;
+            esac"""
 
 
 @click.command("completion")
@@ -27,4 +35,8 @@ def command(ctx: click.Context, shell: str) -> None:
         raise click.UsageError(f"click has no completion for {shell!r}.", ctx)
     source = kind(ctx.find_root().command, {}, "mapi", "_MAPI_COMPLETE").source()
     # Click's lines for fish cut an answer at its second comma: `--columns name,user` has one.
-    click.echo(source.replace('(string split "," $', '(string split --max 1 "," $'))
+    source = source.replace('(string split "," $', '(string split --max 1 "," $')
+    # Those for bash insert a candidate as it is, and braces with a comma in them would be expanded:
+    # `loss{rank=1,split=val}` is two words. Within quotes only what ends
+    # those, or is read in them, is escaped.
+    click.echo(source.replace("COMPREPLY+=($value)", _BASH_CANDIDATE))

@@ -68,7 +68,7 @@ _GROUP: Final = ("step", "runs", "nonfinite", "mean", "std", "min", "max")
 
 
 @click.command("groups")
-@click.argument("y", metavar="SERIES")
+@click.argument("y", metavar="SERIES", shell_complete=candidates.metrics)
 @click.option(
     "--by",
     metavar="FIELDS",

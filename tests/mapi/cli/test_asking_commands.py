@@ -520,6 +520,7 @@ def test_the_shell_is_offered_commands_runs_and_fields(
     )
     assert completed(url, token, "mapi runs show run_") == [run]
     assert completed(url, token, "mapi runs points x lo") == ["loss"]
+    assert completed(url, token, "mapi runs groups lo") == ["loss"]
     assert completed(url, token, "mapi runs ls --columns params.l") == ["params.lr"]
     assert completed(url, token, "mapi runs ls --columns name,metrics.l") == [
         "name,metrics.loss{split=val}"

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.mapi.callers import make_token
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.mapi.tenants import Tenant
 
 _LONG = "a sentence that goes on for much longer than forty characters"
@@ -82,3 +86,29 @@ def test_a_run_is_shown_with_the_numbers_that_lists_have(mapi: Any, run: str) ->
     assert "\ntrashed " in shown
     mapi("runs", "restore", run)
     assert "trashed" not in mapi("runs", "show", run).out
+
+
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_bash_takes_a_completed_series_as_one_word(
+    mapi: Any, run: str, url: str, tenant: Tenant, tmp_path: Path, quote: str
+) -> None:
+    mapi("runs", "log-metric", run, "seen=1", "--label", "split=val", "--label", """fold=a $b's""")
+    label = """"a $b's\""""
+    program = tmp_path / "mapi"
+    program.write_text(f"#!{sys.executable}\nfrom mapi.cli import main\nmain()\n")
+    program.chmod(0o755)
+    lines = mapi("completion", "bash").out
+    asked = f"{quote}metrics.se"
+    script = f"""{lines}
+COMP_WORDS=(mapi runs ls --columns {shlex.quote(asked)}) COMP_CWORD=4
+_mapi_completion {shlex.quote(str(program))}
+eval "printf '[%s]' {quote.replace('"', chr(92) + '"')}${{COMPREPLY[0]}}{quote.replace('"', chr(92) + '"')}"
+"""
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={**os.environ, "MAPI_URL": url, "MAPI_TOKEN": make_token(tenant)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == (f"[metrics.seen{{fold={label},split=val}}]", ""), done
