@@ -125,6 +125,7 @@ def test_the_mean_of_finite_values_is_finite_and_right(
 @example([GREATEST, GREATEST, GREATEST])
 @example([GREATEST, -GREATEST])
 @example([1e160, 5e-324])
+@example([math.nan, math.inf])
 def test_groups_of_huge_values_have_a_mean_and_a_deviation_or_none(
     loop: asyncio.Runner, door: Database, tenant: Tenant, values: list[float]
 ) -> None:
@@ -144,10 +145,11 @@ def test_groups_of_huge_values_have_a_mean_and_a_deviation_or_none(
                 stretch=Stretch(),
             )
         points = found.groups[0].points
-        if not finite:
-            assert points == []
-            return
         (point,) = points
+        assert point.nonfinite_count == len(values) - len(finite)
+        if not finite:
+            assert (point.mean, point.std, point.min, point.max) == (None,) * 4
+            return
         exact = sum((Fraction(value) for value in finite), Fraction(0)) / len(finite)
         size = max(abs(value) for value in finite)
         assert point.count == len(finite)
