@@ -73,6 +73,8 @@ class Universe:
         self._numbers = numbers
         self._ids = ids
         self._experiments = experiments
+        # Made once each, as those of rows are.
+        self._predicates: dict[Field, st.SearchStrategy[Node]] = {}
 
     def fields(self, stats: tuple[str, ...] = STATS) -> st.SearchStrategy[Field]:
         return st.one_of(
@@ -103,6 +105,11 @@ class Universe:
         return self.fields().flatmap(self._predicates_of)
 
     def _predicates_of(self, field: Field) -> st.SearchStrategy[Node]:
+        if field not in self._predicates:
+            self._predicates[field] = self._new_predicates_of(field)
+        return self._predicates[field]
+
+    def _new_predicates_of(self, field: Field) -> st.SearchStrategy[Node]:
         values = self.values(field)
         kind = field_type(field)
         found: list[st.SearchStrategy[Node]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from datetime import timedelta
@@ -91,6 +92,9 @@ def params() -> st.SearchStrategy[dict[str, Any]]:
 TIMES: Final = st.sampled_from([NOW - timedelta(days=number) for number in (0, 1, 7, 8)])
 
 
+# Made once: a strategy that is made anew for each example fills Hypothesis's own cache, whose keys
+# are compared as long as they are.
+@functools.cache
 def row_of(number: int) -> st.SearchStrategy[Row]:
     """Rows of the run with one of `RUN_IDS`."""
     times = st.none() | TIMES
@@ -125,9 +129,12 @@ def row_of(number: int) -> st.SearchStrategy[Row]:
 
 def tables(least: int = 1) -> st.SearchStrategy[list[Row]]:
     """Several runs, each once."""
-    return st.integers(least, len(RUN_IDS)).flatmap(
-        lambda count: st.tuples(*(row_of(number) for number in range(count))).map(list)
-    )
+    return st.integers(least, len(RUN_IDS)).flatmap(_table_of)
+
+
+@functools.cache
+def _table_of(count: int) -> st.SearchStrategy[list[Row]]:
+    return st.tuples(*(row_of(number) for number in range(count))).map(list)
 
 
 def insert(doors: Doors, connection: psycopg.Connection[Any], rows: list[Row]) -> None:
