@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,3 +80,19 @@ async def database(database_url: str, anyio_backend: str) -> AsyncIterator[Datab
         yield found
     finally:
         await found.close()
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.Runner]:
+    """For tests whose examples are no coroutines."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def door(database_url: str, loop: asyncio.Runner) -> Iterator[Database]:
+    """One for all examples of a module: to connect takes longer than an example."""
+    database = Database(database_url, connections=4)
+    loop.run(database.open())
+    yield database
+    loop.run(database.close())

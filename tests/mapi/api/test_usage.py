@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.mapi.api.test_media import png
@@ -17,14 +15,15 @@ from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import set_limits
 
 from mapi.api.app import build_app
-from mapi.database.door import Database
 from mapi.tracking.changes import Changes
 from mapi.tracking.compaction import compact_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import asyncio
 
     from tests.mapi.tenants import Tenant
+
+    from mapi.database.door import Database
 
 RUNS = 2
 STEPS = st.lists(st.one_of(st.none(), st.integers(0, 12)), min_size=1, max_size=8)
@@ -190,21 +189,6 @@ class World:
             "spans": span_bytes * spans,
             "media": media,
         }
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
-def door(database_url: str, loop: asyncio.Runner) -> Iterator[Database]:
-    """One for all examples: to connect takes longer than an example."""
-    database = Database(database_url, connections=4)
-    loop.run(database.open())
-    yield database
-    loop.run(database.close())
 
 
 @settings(

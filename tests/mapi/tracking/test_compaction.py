@@ -24,7 +24,6 @@ from tests.mapi.tracking.log_model import (
     stored_summaries,
 )
 
-from mapi.database.door import Database
 from mapi.errors import NotFoundError
 from mapi.tracking.batch import Series
 from mapi.tracking.buckets import read_buckets
@@ -36,10 +35,11 @@ from mapi.wire.values import value_to_wire
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tests.mapi.tenants import Tenant
 
+    from mapi.database.door import Database
     from mapi.wire.metrics import Bucket
 
 #: So small that a handful of points makes several chunks, and several transactions.
@@ -177,21 +177,6 @@ async def check_readings(
                     assert [told(one) for one in found] == (
                         buckets_of(inside, wanted) if inside else []
                     )
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
-def door(database_url: str, loop: asyncio.Runner) -> Iterator[Database]:
-    """One for all examples: to connect takes longer than an example."""
-    database = Database(database_url, connections=4)
-    loop.run(database.open())
-    yield database
-    loop.run(database.close())
 
 
 @settings(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.mapi.tracking.log_model import batch_of
 
-from mapi.database.door import Database
 from mapi.search import Column, Search, column_statement, parse_columns
 from mapi.series.name_map import series_from_name
 from mapi.tracking.batch import Series
@@ -24,10 +21,12 @@ from mapi.tracking.series import list_series
 from mapi.tracking.writing import Sender
 
 if TYPE_CHECKING:
+    import asyncio
     import uuid
-    from collections.abc import Iterator
 
     from tests.mapi.tenants import Tenant
+
+    from mapi.database.door import Database
 
 GREATEST = 1.7976931348623157e308
 VALUES = st.one_of(
@@ -42,21 +41,6 @@ EXAMPLES = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
-def door(database_url: str, loop: asyncio.Runner) -> Iterator[Database]:
-    """One for all examples: to connect takes longer than an example."""
-    database = Database(database_url, connections=2)
-    loop.run(database.open())
-    yield database
-    loop.run(database.close())
 
 
 def is_near(found: float, exact: Fraction, *, size: float, count: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -20,32 +19,18 @@ from tests.mapi.tracking.log_model import (
 )
 
 from mapi.access.rights import Principal
-from mapi.database.door import Database
 from mapi.errors import ForbiddenError, NotFoundError, StateError
 from mapi.tracking.ingest import write_batch, write_points
 from mapi.tracking.writing import Counts, Sender
 from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
+    import asyncio
     import uuid
-    from collections.abc import Iterator
 
     from tests.mapi.tenants import Tenant
 
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
-def door(database_url: str, loop: asyncio.Runner) -> Iterator[Database]:
-    """One for all examples: to connect takes longer than an example."""
-    database = Database(database_url, connections=2)
-    loop.run(database.open())
-    yield database
-    loop.run(database.close())
+    from mapi.database.door import Database
 
 
 @settings(
