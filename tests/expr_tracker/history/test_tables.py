@@ -106,9 +106,20 @@ def aside(values: list[Any]) -> list[Any]:
     if kind is None:
         return [None] * len(values)
     return [
-        v if isinstance(v, (str, list, dict)) or (kind is float and is_rounded(v)) else None
+        in_words(v)
+        if isinstance(v, (str, list, dict)) or (kind is float and is_rounded(v))
+        else None
         for v in values
     ]
+
+
+def in_words(value: Any) -> Any:
+    """What strict JSON holds of a value: the word of each number that it cannot hold."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, dict):
+        return {name: in_words(member) for name, member in value.items()}
+    return [in_words(member) for member in value] if isinstance(value, list) else value
 
 
 def is_rounded(value: Any) -> bool:
@@ -131,7 +142,10 @@ def _as_float(value: float, *, nan_is_missing: bool) -> float | None:
 def text_forms(values: list[Any]) -> list[Any]:
     """Texts as polars and Arrow hold them; all JSON where lists or dicts are among them."""
     is_json = any(isinstance(value, (list, dict)) for value in values)
-    texts = [json.dumps(v, ensure_ascii=False) if is_json and v is not None else v for v in values]
+    texts = [
+        json.dumps(in_words(v), ensure_ascii=False) if is_json and v is not None else v
+        for v in values
+    ]
     return [plain(value) for value in texts]
 
 
@@ -209,6 +223,25 @@ def test_every_table_shows_what_the_rows_say(
         check(table, rows)
     else:
         assert table.shape == (0, 0)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("first", [0.0, "text", None])
+def test_a_list_with_a_number_that_json_cannot_hold_stands_as_the_rows_say(
+    tmp_path: Path, output: str, value: float, first: Any
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    values = [first, [value], {"a": [value, 1.0]}]
+    path.write_bytes(
+        b"".join(
+            encode_line({"_step": step, "_time": 1.0, "mixed": one})
+            for step, one in enumerate(values)
+        )
+    )
+    rows = read_history(path, -1)
+    assert str(rows[1]["mixed"]) == str([value])
+    check(read_history(path, -1, output_type=output), rows)
 
 
 @given(st.lists(data, max_size=12), st.lists(st.integers(0, 11), max_size=6))
