@@ -61,9 +61,11 @@ def retention(ctx: click.Context, *, dry_run: bool, form: str) -> None:
             ]
             print_rows(_FORESEEN, rows, form=form, wanted=["project", "rows", "size_bytes"])
             return
+        failures = _Failures()
         with counting("Deleting") as told:
-            freed = await found.retain(rules, told=told)
+            freed = await found.retain(rules, told=told, failed=failures.add)
         say_freed(freed, verb="Deleted")
+        failures.end("deleted")
 
     administer(home, work)
 
@@ -138,11 +140,38 @@ def compact(home: Path | None, *, hours: int | None) -> None:
     wanted = settings_of(home).compaction_hours if hours is None else hours
 
     async def work(found: Administration) -> None:
+        failures = _Failures()
         with counting("Compacting") as told:
-            points = await found.compact(wanted, told=told)
+            points = await found.compact(wanted, told=told, failed=failures.add)
         click.echo(f"Compacted {points:,} points.")
+        failures.end("compacted")
 
     administer(home, work)
+
+
+class _Failures:
+    """The tenants in which a job failed, told once the others are done."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
+
+    def add(self, tenant: str, error: Exception) -> None:
+        """Take what went wrong in a tenant; its first line, as databases add where they stood."""
+        self._reasons[tenant] = (str(error) or type(error).__name__).splitlines()[0]
+
+    def end(self, done: str) -> None:
+        """Say which tenants failed and why, and end with 1 if any has.
+
+        Raises:
+            ClickException: one has.
+        """
+        if not self._reasons:
+            return
+        told = "; ".join(f"{tenant}: {why}" for tenant, why in self._reasons.items())
+        raise click.ClickException(
+            f"Not all that is over was {done}. Tenants that failed, while the others are done: "
+            f"{told}"
+        )
 
 
 def say_freed(freed: Freed, *, verb: str) -> None:

@@ -231,18 +231,30 @@ class Administration:
         )
 
     async def retain(
-        self, retention: Retention, *, told: Callable[[int], None] | None = None
+        self,
+        retention: Retention,
+        *,
+        told: Callable[[int], None] | None = None,
+        failed: Callable[[str, Exception], None] | None = None,
     ) -> Freed:
-        """Delete what is over in every tenant.
+        """Delete what is over in every tenant; where it fails in one, the others go on.
 
         Args:
             retention: how long what is kept.
             told: hears now and then how many more rows are gone.
+            failed: hears the name of each tenant where it failed, and why; without it that is
+                logged.
 
         Raises:
             StateError: the server is at it.
         """
-        freed = await tidy(self.database, self.objects, retention, told=told)
+        freed = await tidy(
+            self.database,
+            self.objects,
+            retention,
+            told=told,
+            failed=await self._by_name(failed),
+        )
         if freed is None:
             raise StateError("The server is deleting what is over just now; look again later.")
         return freed
@@ -310,20 +322,40 @@ class Administration:
             await record(desk.connection, OPERATOR, "retention.remove", rule.project, rule=number)
         return rule
 
-    async def compact(self, hours: int, *, told: Callable[[int], None] | None = None) -> int:
+    async def compact(
+        self,
+        hours: int,
+        *,
+        told: Callable[[int], None] | None = None,
+        failed: Callable[[str, Exception], None] | None = None,
+    ) -> int:
         """Compact the runs of every tenant that ended so many hours ago; return how many points.
 
         Args:
             hours: how long ago a run must have ended.
             told: hears after each run how many of its points moved.
+            failed: hears the name of each tenant where it failed, and why; without it that is
+                logged.
 
         Raises:
             StateError: the server is at it.
         """
-        points = await compact_all(self.database, hours=hours, told=told)
+        points = await compact_all(
+            self.database, hours=hours, told=told, failed=await self._by_name(failed)
+        )
         if points is None:
             raise StateError("The server is compacting just now; look again later.")
         return points
+
+    async def _by_name(
+        self, failed: Callable[[str, Exception], None] | None
+    ) -> Callable[[int, Exception], None] | None:
+        """Return what hears of tenants by number, and tells them by name."""
+        if failed is None:
+            return None
+        names = dict(await self.tenants())
+        # One that was made meanwhile is told by its number.
+        return lambda number, error: failed(names.get(number, str(number)), error)
 
     async def set_limits(
         self, tenant: str, project: str | None, changes: Mapping[Budget, int | str | None]

@@ -78,6 +78,7 @@ async def tidy(
     retention: Retention,
     *,
     told: Callable[[int], None] | None = None,
+    failed: Callable[[int, Exception], None] | None = None,
 ) -> Freed | None:
     """Delete what is over in every tenant; ``None`` where another replica is at it.
 
@@ -86,6 +87,7 @@ async def tidy(
         store: the objects.
         retention: how long what is kept.
         told: hears now and then how many more rows are gone.
+        failed: hears of each tenant where it failed, and why; without it that is logged.
     """
 
     async def work() -> Freed:
@@ -97,6 +99,9 @@ async def tidy(
                 )
             except (MapiError, psycopg.Error) as error:
                 # The others' trash must not wait for what is wrong with one.
+                if failed is not None:
+                    failed(tenant_id, error)
+                    continue
                 _logger.warning("what is over in tenant %d was not deleted: %s", tenant_id, error)
         await collect_leftovers(database, store)
         return total
@@ -105,7 +110,11 @@ async def tidy(
 
 
 async def compact_all(
-    database: Database, *, hours: int, told: Callable[[int], None] | None = None
+    database: Database,
+    *,
+    hours: int,
+    told: Callable[[int], None] | None = None,
+    failed: Callable[[int, Exception], None] | None = None,
 ) -> int | None:
     """Compact the runs of every tenant that are over; ``None`` where another replica is at it.
 
@@ -113,6 +122,7 @@ async def compact_all(
         database: the door.
         hours: how long ago a run must have ended.
         told: hears after each run how many of its points moved.
+        failed: hears of each tenant where it failed, and why; without it that is logged.
 
     Returns:
         How many points moved into chunks.
@@ -125,6 +135,9 @@ async def compact_all(
             try:
                 points += await compact(database, Reach(tenant_id), age_seconds=seconds, told=told)
             except (MapiError, psycopg.Error) as error:
+                if failed is not None:
+                    failed(tenant_id, error)
+                    continue
                 _logger.warning("runs of tenant %d were not compacted: %s", tenant_id, error)
         return points
 
