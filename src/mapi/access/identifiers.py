@@ -12,7 +12,17 @@ from uuid import UUID
 
 from mapi.errors import NotFoundError
 
-__all__ = ["EXPERIMENT", "MEDIA", "RUN", "VIEW", "new_uuid", "text_from_uuid", "uuid_from_text"]
+__all__ = [
+    "EXPERIMENT",
+    "MEDIA",
+    "RUN",
+    "VIEW",
+    "check_no_id",
+    "new_uuid",
+    "text_from_uuid",
+    "uuid_from_text",
+    "uuid_or_none",
+]
 
 RUN: Final = "run_"
 EXPERIMENT: Final = "exp_"
@@ -44,3 +54,30 @@ def uuid_from_text(prefix: str, text: str) -> UUID:
         return UUID(text.removeprefix(prefix))
     except ValueError:
         raise NotFoundError(f"There is nothing called {text[:80]!r} here.") from None
+
+
+def uuid_or_none(prefix: str, text: str) -> UUID | None:
+    """Return the row's number of an identifier, or ``None`` of any other text: a name."""
+    try:
+        return uuid_from_text(prefix, text)
+    except NotFoundError:
+        return None
+
+
+def check_no_id(prefix: str, name: str, *, what: str) -> str | None:
+    """Return what is wrong with a name that reads as an identifier, or ``None``.
+
+    Where a name or an id may be given, an id is looked for first: nothing would be found by such a
+    name.
+
+    Args:
+        prefix: of the identifiers of its kind.
+        name: the name.
+        what: its kind with its article, ``a saved view``.
+    """
+    if uuid_or_none(prefix, name) is None:
+        return None
+    return (
+        f"{name[:80]!r} reads as the id of {what}, which is looked for first: nobody would find it "
+        "by its name; take another one"
+    )

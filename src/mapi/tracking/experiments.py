@@ -14,7 +14,13 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import dict_row
 
 from mapi.access.audit import record
-from mapi.access.identifiers import EXPERIMENT, new_uuid, text_from_uuid, uuid_from_text
+from mapi.access.identifiers import (
+    EXPERIMENT,
+    check_no_id,
+    new_uuid,
+    text_from_uuid,
+    uuid_or_none,
+)
 from mapi.access.notices import tell_of_project
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NameTakenError, NotFoundError, StateError
@@ -77,7 +83,7 @@ async def find_experiment(
     """
     cursor = await connection.execute(
         query("experiments.find"),
-        {"project": project_id, "id": _uuid_or_none(text), "name": text},
+        {"project": project_id, "id": uuid_or_none(EXPERIMENT, text), "name": text},
     )
     row = await cursor.fetchone()
     if row is None:
@@ -122,7 +128,7 @@ async def create_experiment(
     if await cursor.fetchone() is not None:
         return experiment_id, True
     if not is_got:
-        raise _taken(sent.name)
+        raise _taken(sent.name, way_out="send ?if_exists=get to have that one")
     cursor = await connection.execute(
         query("experiments.find_name"), {"project": project_id, "name": sent.name}
     )
@@ -218,7 +224,7 @@ async def patch_experiment(
     try:
         await connection.execute(query("experiments.change"), {"id": experiment_id, **wanted})
     except UniqueViolation:
-        raise _taken(wanted["name"]) from None
+        raise _taken(wanted["name"], way_out="rename that one first") from None
     await tell_of_project(connection, row["project_id"])
 
 
@@ -296,9 +302,7 @@ async def _facts(connection: Connection, ids: list[UUID]) -> list[ExperimentFact
 def check_experiment_name(name: str) -> str | None:
     """Return what is wrong with the name of an experiment, or ``None``."""
     wrong = check_title("the name of an experiment", name)
-    if wrong is None and _uuid_or_none(name) is not None:
-        wrong = f"{name!r} reads as the id of an experiment, which is looked for first"
-    return wrong
+    return wrong or check_no_id(EXPERIMENT, name, what="an experiment")
 
 
 def _check_name(name: str) -> None:
@@ -307,16 +311,8 @@ def _check_name(name: str) -> None:
         raise InvalidError(Fault("/name", wrong))
 
 
-def _taken(name: str) -> NameTakenError:
+def _taken(name: str, *, way_out: str) -> NameTakenError:
     return NameTakenError(
-        f"The project has an experiment {name!r} already; take another name, or send "
-        "?if_exists=get to have that one.",
+        f"The project has an experiment {name!r} already; take another name, or {way_out}.",
         [Fault("/name", "unique in the project")],
     )
-
-
-def _uuid_or_none(text: str) -> UUID | None:
-    try:
-        return uuid_from_text(EXPERIMENT, text)
-    except NotFoundError:  # a name
-        return None

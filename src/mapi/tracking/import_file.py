@@ -18,13 +18,12 @@ from mapi.series.names import (
     check_param,
     check_stream,
     check_tag,
-    check_title,
 )
 from mapi.tracking.experiments import check_experiment_name
 from mapi.tracking.logs import checked_lines
 from mapi.tracking.spans import SPAN_FIELDS_BYTES_MAX
 from mapi.tracking.texts import json_text
-from mapi.tracking.views import check_search
+from mapi.tracking.views import check_search, check_view_name
 from mapi.wire.decoding import decode, pointer
 from mapi.wire.enums import RunKind, Source
 from mapi.wire.exchange import (
@@ -173,7 +172,7 @@ class _Check:
             _check(number, "/description", check_note(line.description))
             self._name(number, "/name", "experiment", text=line.name)
             return
-        _check(number, "/name", check_title("the name of a view", line.name))
+        _check(number, "/name", check_view_name(line.name))
         self._know(number, "/view", VIEW, text=line.view)
         self._name(number, "/name", "saved view", text=line.name)
         if line.experiment is not None:

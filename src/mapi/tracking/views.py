@@ -13,7 +13,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import dict_row
 
 from mapi.access.audit import record
-from mapi.access.identifiers import EXPERIMENT, VIEW, new_uuid, text_from_uuid
+from mapi.access.identifiers import EXPERIMENT, VIEW, check_no_id, new_uuid, text_from_uuid
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NameTakenError, NotFoundError, QuotaError
 from mapi.search import parse_columns, parse_filter, parse_sort
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_search",
+    "check_view_name",
     "create_view",
     "delete_view",
     "get_view",
@@ -91,7 +92,7 @@ async def create_view(
             },
         )
         if await cursor.fetchone() is None:
-            raise _taken(sent.name)
+            raise _taken(sent.name, way_out="change that one, or send ?if_exists=get to have it")
         return view_id, True
     raise QuotaError(
         f"The project has {count} saved views, which is as many as a project may have: delete one "
@@ -177,7 +178,7 @@ async def patch_view(
             query("views.change"), {"id": view_id, "experiment": experiment_id, **wanted}
         )
     except UniqueViolation:
-        raise _taken(wanted["name"]) from None
+        raise _taken(wanted["name"], way_out="rename that one first") from None
 
 
 async def delete_view(
@@ -217,8 +218,14 @@ async def _experiment(connection: Connection, project_id: int, text: str) -> UUI
     )
 
 
-def _check_name(name: str) -> None:
+def check_view_name(name: str) -> str | None:
+    """Return what is wrong with the name of a saved view, or ``None``."""
     wrong = check_title("the name of a view", name)
+    return wrong or check_no_id(VIEW, name, what="a saved view")
+
+
+def _check_name(name: str) -> None:
+    wrong = check_view_name(name)
     if wrong is not None:
         raise InvalidError(Fault("/name", wrong))
 
@@ -264,9 +271,8 @@ async def _facts(
     ]
 
 
-def _taken(name: str) -> NameTakenError:
+def _taken(name: str, *, way_out: str) -> NameTakenError:
     return NameTakenError(
-        f"The project has a saved view {name!r} already; take another name, change that one, "
-        "or send ?if_exists=get to have it.",
+        f"The project has a saved view {name!r} already; take another name, or {way_out}.",
         [Fault("/name", "unique in the project")],
     )

@@ -151,8 +151,11 @@ async def test_a_patch_changes_what_it_names_for_whoever_read_the_newest(caller:
     emptied = await caller.send("PATCH", at, json={"description": None}, headers=fresh)
     assert emptied.json()["description"] == ""
     await make(caller, "other")
-    answer = await caller.send("PATCH", at, status=409, json={"name": "other"})
-    assert answer.json()["code"] == "NAME_TAKEN"
+    problem = (await caller.send("PATCH", at, status=409, json={"name": "other"})).json()
+    assert problem["code"] == "NAME_TAKEN"
+    # A change knows no if_exists.
+    assert "rename that one first" in problem["detail"]
+    assert "if_exists" not in problem["detail"]
 
 
 async def test_runs_are_made_in_moved_in_and_moved_out(caller: Caller) -> None:

@@ -211,6 +211,7 @@ HOSTILE: list[tuple[list[dict[str, Any]], str]] = [
     ([MINE, MINE], "/lines/2/view"),
     ([MINE, view_line()], "/lines/2/name"),
     ([{**MINE, "filter": "status ="}], "/lines/1/filter"),
+    ([{**MINE, "name": MINE["view"]}], "/lines/1/name"),
     ([{**MINE, "sort": "nothing"}], "/lines/1/sort"),
     ([{**MINE, "columns": ","}], "/lines/1/columns"),
     ([{**MINE, "experiment": STUDY["experiment"]}, STUDY], "/lines/1/experiment"),

@@ -46,6 +46,8 @@ WRONG: list[tuple[Any, str]] = [
     ({"name": "x" * 201}, "/name"),
     ({"name": "a\u202eb"}, "/name"),
     ({"name": "a "}, "/name"),
+    ({"name": "view_01a22bb5-bd70-758d-9478-35aa6b4a42f1"}, "/name"),
+    ({"name": "01a22bb5bd70758d947835aa6b4a42f1"}, "/name"),
     ({"experiment": "none of ours"}, "/experiment"),
     ({"project": "none of ours"}, "/project"),
     ({"filters": ""}, "/filters"),
@@ -86,6 +88,7 @@ async def test_a_name_is_unique_in_the_project(caller: Caller) -> None:
     await make(caller)
     problem = await caller.post("/v1/saved-views", {"name": "best"}, status=409)
     assert problem["code"] == "NAME_TAKEN"
+    assert "?if_exists=get" in problem["detail"]
     other = await make(caller, "other")
     answer = await caller.send(
         "PATCH",
@@ -94,7 +97,25 @@ async def test_a_name_is_unique_in_the_project(caller: Caller) -> None:
         json={"name": "best"},
         headers={"If-Match": other["etag"]},
     )
-    assert answer.json()["code"] == "NAME_TAKEN"
+    problem = answer.json()
+    assert problem["code"] == "NAME_TAKEN"
+    # A change knows no if_exists.
+    assert "rename that one first" in problem["detail"]
+    assert "if_exists" not in problem["detail"]
+
+
+async def test_a_view_is_not_renamed_to_what_reads_as_an_id(caller: Caller) -> None:
+    made = await make(caller)
+    at = f"/v1/saved-views/{made['id']}"
+    fresh = {"If-Match": made["etag"]}
+    for name in (made["id"], made["id"].removeprefix("view_")):
+        answer = await caller.send("PATCH", at, status=422, json={"name": name}, headers=fresh)
+        (fault,) = answer.json()["errors"]
+        assert fault["pointer"] == "/name"
+        assert "reads as the id of a saved view, which is looked for first" in fault["message"]
+    # An id of another kind, and what only begins like one, are names.
+    for name in (made["id"].replace("view_", "exp_"), "view_7"):
+        await make(caller, name)
 
 
 async def test_the_view_that_has_a_name_can_be_had_as_it_is(caller: Caller) -> None:
