@@ -1,25 +1,26 @@
 """What stands in the way of an import here, looked for before anything of the file is written.
 
 A file that keeps every rule can still say what cannot be here: the id of a run of another project, an
-external id that another run has, another value of a param. It is refused whole, with the line. What
+external id that another run has, another value of a param. It is refused whole, with every such line. What
 somebody does between this look and the writing is found by the writing itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, uuid_from_text
 from mapi.database.queries import query
 from mapi.errors import Fault, ParamConflictError, StateError
 from mapi.tracking.import_file import read_lines
-from mapi.wire.decoding import pointer
+from mapi.wire.decoding import FAULTS_MAX, pointer
 from mapi.wire.exchange import ExperimentLine, ParamLine, RunLine, ViewLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mapi.database.door import Database, Reach
+    from mapi.database.door import Connection, Database, Reach
     from mapi.wire.exchange import ExportLine
 
 __all__ = ["refuse_conflicts"]
@@ -29,10 +30,32 @@ _LINES: Final = 250
 _KINDS: Final = (RunLine, ExperimentLine, ViewLine, ParamLine)
 
 
+class _Faults:
+    """What is wrong: all of it is counted, and as much of it kept as an answer lists."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kept: list[Fault] = []
+        self.first: tuple[int, str] | None = None
+
+    def add(self, at: int, member: str, message: str) -> None:
+        self.first = self.first or (at, message)
+        self.count += 1
+        if len(self.kept) < FAULTS_MAX:
+            self.kept.append(Fault(f"{pointer('lines', at)}/{member}", message))
+
+    def __str__(self) -> str:
+        """Return the first line and what is wrong with it, and how many more there are."""
+        assert self.first is not None
+        at, message = self.first
+        more = f", and {self.count - 1} more" if self.count > 1 else ""
+        return f"line {at + 1} ({message}){more}"
+
+
 async def refuse_conflicts(
     database: Database, reach: Reach, *, project_id: int, file: BinaryIO
 ) -> None:
-    """Refuse a checked file that says what cannot be here.
+    """Refuse a checked file that says what cannot be here, with every such line.
 
     Args:
         database: the door.
@@ -41,28 +64,49 @@ async def refuse_conflicts(
         file: JSON lines, checked.
 
     Raises:
-        StateError: an id is in another project, or an external id belongs to another run.
+        StateError: an id is in another project, also in one that the importer does not see, or an
+            external id belongs to another run.
         ParamConflictError: a run that is here has another value of a param.
     """
+    taken, params = _Faults(), _Faults()
+    # An id is one in the tenant, whoever sees what has it; told is only that it is taken.
+    tenant = replace(reach, project_ids=None)
     for portion in _portions(file):
-        async with database.transaction(reach) as connection:
+        async with database.transaction(tenant) as connection:
             for kind, look in (
                 (RunLine, _runs),
                 (ExperimentLine, _experiments),
                 (ViewLine, _views),
-                (ParamLine, _params),
             ):
-                lines = [(at, line) for at, line in portion if isinstance(line, kind)]
-                if not lines:
-                    continue
-                name, about = look(lines)
-                cursor = await connection.execute(
-                    query(name),
-                    {"project": project_id, "at": [at for at, _ in lines], **about},
-                )
-                row = await cursor.fetchone()
-                if row is not None:
-                    _refuse(name, row)
+                question = look([(at, line) for at, line in portion if isinstance(line, kind)])
+                for at, member, text in await _ask(connection, project_id, question):
+                    if member == "external_id":
+                        message = f"{text[:80]!r} belongs to another run of the project"
+                    else:
+                        message = f"{text} is in another project"
+                    taken.add(at, member, message)
+        async with database.transaction(reach) as connection:
+            question = _params([(at, one) for at, one in portion if isinstance(one, ParamLine)])
+            for at, key, text in await _ask(connection, project_id, question):
+                params.add(at, "text", f"the param {key} of that run is {text!r} here")
+    if taken.count:
+        raise StateError(
+            f"The file has what cannot be here: {taken}. Nothing was imported.", taken.kept
+        )
+    if params.count:
+        raise ParamConflictError(
+            f"The file has another value of a param, which is written once: {params}. Nothing was "
+            "imported.",
+            params.kept,
+        )
+
+
+async def _ask(connection: Connection, project_id: int, question: _Question) -> list[Any]:
+    name, about = question
+    if not about["at"]:
+        return []
+    cursor = await connection.execute(query(name), {"project": project_id, **about})
+    return await cursor.fetchall()
 
 
 def _portions(file: BinaryIO) -> Iterator[list[tuple[int, ExportLine]]]:
@@ -83,6 +127,7 @@ _Question = tuple[str, dict[str, Any]]
 
 def _runs(lines: _Lines) -> _Question:
     return "importing.taken_runs", {
+        "at": [at for at, _ in lines],
         "ids": [uuid_from_text(RUN, line.run) for _, line in lines],
         "external_ids": [line.external_id for _, line in lines],
     }
@@ -90,37 +135,18 @@ def _runs(lines: _Lines) -> _Question:
 
 def _experiments(lines: _Lines) -> _Question:
     ids = [uuid_from_text(EXPERIMENT, line.experiment) for _, line in lines]
-    return "importing.taken_experiments", {"ids": ids}
+    return "importing.taken_experiments", {"at": [at for at, _ in lines], "ids": ids}
 
 
 def _views(lines: _Lines) -> _Question:
     ids = [uuid_from_text(VIEW, line.view) for _, line in lines]
-    return "importing.taken_views", {"ids": ids}
+    return "importing.taken_views", {"at": [at for at, _ in lines], "ids": ids}
 
 
 def _params(lines: _Lines) -> _Question:
     return "importing.other_params", {
+        "at": [at for at, _ in lines],
         "ids": [uuid_from_text(RUN, line.run) for _, line in lines],
         "keys": [line.key for _, line in lines],
         "texts": [line.text for _, line in lines],
     }
-
-
-def _refuse(name: str, row: tuple[Any, ...]) -> NoReturn:
-    at, what, text = row
-    place = pointer("lines", at)
-    if name == "importing.other_params":
-        message = f"the param {what} of that run is {text[:80]!r} here"
-        raise ParamConflictError(
-            f"Line {at + 1} has another value of a param, which is written once. Nothing was "
-            "imported.",
-            [Fault(f"{place}/text", message)],
-        )
-    if what == "external_id":
-        message = f"{text[:80]!r} belongs to another run of the project"
-    else:
-        message = f"{text} is in another project"
-    raise StateError(
-        f"Line {at + 1} of the file cannot be here: {message}. Nothing was imported.",
-        [Fault(f"{place}/{what}", message)],
-    )

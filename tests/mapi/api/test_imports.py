@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.mapi.callers import make_caller
 
+from mapi.wire.decoding import FAULTS_MAX
+
 if TYPE_CHECKING:
     from litestar import Litestar
     from tests.mapi.callers import Caller
@@ -309,6 +311,62 @@ async def test_a_file_that_cannot_be_here_leaves_nothing(
         await caller.get(f"/v1/runs/{good['run']}", status=404)
     viewer = make_caller(app, tenant, scopes=["runs:read"])
     await bring_in(viewer, file_of(experiment_line()), status=403)
+
+
+async def test_ids_of_projects_that_the_importer_does_not_see_are_all_told_before_any_write(
+    caller: Caller, app: Litestar, tenant: Tenant
+) -> None:
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        row = connection.execute(
+            "insert into mapi.projects (tenant_id, name) values (%s, 'mine') returning id",
+            [tenant.id],
+        ).fetchone()
+    assert row is not None
+    bound = make_caller(app, tenant, scopes=["runs:write"], project_id=row[0])
+    ids = await make_study(caller)
+    hidden = [await caller.make_run() for _ in range(2)]
+    good = run_line(name="good")
+    study = experiment_line()
+    problem = await bring_in(
+        bound,
+        file_of(
+            study,
+            experiment_line(name="b", experiment=ids["study"]),
+            view_line(view=ids["all"]),
+            good,
+            *(run_line(one) for one in hidden),
+        ),
+        status=409,
+    )
+    assert problem["code"] == "STATE_CONFLICT"
+    assert sorted(one["pointer"] for one in problem["errors"]) == [
+        "/lines/2/experiment",
+        "/lines/3/view",
+        "/lines/5/run",
+        "/lines/6/run",
+    ]
+    assert "and 3 more. Nothing was imported." in problem["detail"]
+    # Found while it was written, the good ones before them would be here.
+    assert (await bound.get("/v1/runs"))["runs"] == []
+    assert (await bound.get("/v1/experiments"))["experiments"] == []
+
+
+async def test_every_param_that_differs_is_told_and_as_many_as_an_answer_lists(
+    caller: Caller,
+) -> None:
+    mine = await caller.make_run(params={f"p{at:02}": "1" for at in range(30)})
+    params = [
+        {"type": "param", "run": mine, "key": f"p{at:02}", "text": "2", "source": "api"}
+        for at in range(30)
+    ]
+    lines = file_of(run_line(mine), *({**one, "time": TIME} for one in params))
+    problem = await bring_in(caller, lines, status=409)
+    assert problem["code"] == "PARAM_CONFLICT"
+    pointers = [one["pointer"] for one in problem["errors"]]
+    assert pointers == [f"/lines/{at}/text" for at in range(2, 2 + FAULTS_MAX)]
+    assert "and 29 more" in problem["detail"]
+    kept = await exported(caller, f"/v1/runs/{mine}/export")
+    assert {one["text"] for one in kept if one["type"] == "param"} == {"1"}
 
 
 # -- any content ------------------------------------------------------------------------------------

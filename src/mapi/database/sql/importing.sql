@@ -111,7 +111,7 @@ select id from saved_views
 where tenant_id = mapi.current_tenant() and project_id = %(project)s and id = %(id)s
 
 -- name: taken_runs
--- The line, the member and its value of the first run that cannot be here.
+-- The lines, the members and their values of runs that cannot be here.
 select given.at, found.member, found.text
 from unnest(%(at)s::int[], %(ids)s::uuid[], %(external_ids)s::text[]) as given (at, id, external_id)
 join lateral (
@@ -128,7 +128,6 @@ join lateral (
         and run.external_id = given.external_id and run.id <> given.id
 ) as found on true
 order by given.at
-limit 1
 
 -- name: taken_experiments
 select given.at, 'experiment', 'exp_' || experiment.id
@@ -137,7 +136,6 @@ join experiments as experiment
     on experiment.tenant_id = mapi.current_tenant() and experiment.id = given.id
 where experiment.project_id <> %(project)s
 order by given.at
-limit 1
 
 -- name: taken_views
 select given.at, 'view', 'view_' || view.id
@@ -145,10 +143,9 @@ from unnest(%(at)s::int[], %(ids)s::uuid[]) as given (at, id)
 join saved_views as view on view.tenant_id = mapi.current_tenant() and view.id = given.id
 where view.project_id <> %(project)s
 order by given.at
-limit 1
 
 -- name: other_params
-select given.at, given.key, param.text
+select given.at, given.key, left(param.text, 80)
 from unnest(%(at)s::int[], %(ids)s::uuid[], %(keys)s::text[], %(texts)s::text[])
     as given (at, id, key, text)
 join run_params as param
@@ -157,4 +154,3 @@ join run_params as param
     and param.key = given.key
 where param.text <> given.text
 order by given.at
-limit 1
