@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _no_run_left_open() -> Iterator[None]:
     yield
-    et.finish()
+    if et.get_run() is not None:
+        et.finish()
 
 
 class Wordless:
