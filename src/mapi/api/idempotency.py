@@ -1,35 +1,48 @@
 """``Idempotency-Key``: a POST that makes something makes it once, however often it is sent.
 
-A route takes the header by its option ``MAKES``. Only an answer that says that something was made
-is kept: whatever failed has written nothing, and may be tried again with the same key.
+A route takes the header by its option ``MAKES``, or asks for it with `key_of` and keeps its answer in
+the transaction of its work (`answer_once`). Only an answer that says that something was made is kept:
+whatever failed has written nothing, and may be tried again with the same key.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
-from litestar.enums import ScopeType
+from litestar import Response
+from litestar.enums import MediaType, ScopeType
 
-from mapi.access.idempotency import KeptAnswer, claim_key, keep_answer, release_key
+from mapi.access.idempotency import (
+    KeptAnswer,
+    RequestKey,
+    claim_key,
+    keep_answer,
+    release_key,
+)
 from mapi.api.front import header_of
 from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import BODY_BYTES_MAX
 from mapi.wire.enums import ProblemCode
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from litestar import Request
     from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-    from mapi.database.door import Database
+    from mapi.database.door import Connection, Database
 
-__all__ = ["MAKES", "idempotent"]
+__all__ = ["MAKES", "Made", "answer_once", "idempotent", "key_of"]
 
 #: The option of a route that makes something, so that its request may carry a key.
 MAKES: Final = "makes"
 #: The headers that belong to what was made.
 _KEPT_HEADERS: Final = frozenset({b"content-type", b"location", b"etag"})
+#: What only an answer has that was given before.
+_REPEATED: Final = {"idempotency-replayed": "true"}
 
 
 def idempotent(database: Database) -> Any:
@@ -61,13 +74,16 @@ class _Exchange:
 
 
 async def _serve_once(app: ASGIApp, database: Database, exchange: _Exchange) -> None:
-    scope, key = exchange.scope, exchange.key
+    scope = exchange.scope
     principal: Any = scope["user"]
     secret: str = scope["state"]["secret"]
     body = await _read(exchange.receive)
-    found = await claim_key(
-        database, principal, key, request_hash=_hash_of(scope, body), secret=secret
-    )
+    key = RequestKey(exchange.key, _hash_of(scope, body))
+
+    async def claim(connection: Connection) -> KeptAnswer | None:
+        return await claim_key(connection, principal, key, secret=secret)
+
+    found = await database.run(principal.reach, claim)
     if found is not None:
         await _repeat(exchange.send, found)
         return
@@ -75,13 +91,109 @@ async def _serve_once(app: ASGIApp, database: Database, exchange: _Exchange) -> 
     try:
         await app(scope, _replayed(body, exchange.receive), answer.send)
     except BaseException:
-        await release_key(database, principal, key)
+        async with database.transaction(principal.reach) as connection:
+            await release_key(connection, principal, key)
         raise
-    if answer.has_made:
-        await keep_answer(database, principal, key, answer=answer.kept(), secret=secret)
-    else:
-        await release_key(database, principal, key)
+    async with database.transaction(principal.reach) as connection:
+        if answer.has_made:
+            kept = answer.kept()
+            await keep_answer(connection, principal, key, answer=kept, secret=secret)
+        else:
+            await release_key(connection, principal, key)
     await answer.finish()
+
+
+def key_of(request: Request[Any, Any, Any], body: bytes) -> RequestKey | None:
+    """Return the key of a request to a route that keeps its answers itself; ``None`` without one.
+
+    Args:
+        request: of whom, to where.
+        body: before compression.
+
+    Raises:
+        InvalidError: it is no key.
+    """
+    text = header_of(request.scope, b"idempotency-key")
+    return RequestKey(text, _hash_of(request.scope, body)) if text else None
+
+
+async def answer_once(
+    database: Database,
+    request: Request[Any, Any, Any],
+    *,
+    key: RequestKey | None,
+    work: Callable[[Connection], Awaitable[Made]],
+) -> Response[bytes]:
+    """Return the answer of work that makes something, or what the key's first request was answered.
+
+    Claim, work and answer are one transaction: whatever fails has not used the key up.
+
+    Args:
+        database: the door.
+        request: who asks.
+        key: and what; without one the work is done.
+        work: may run again, and does nothing but by its connection.
+
+    Raises:
+        InvalidError: the key was used for another request.
+        StateError: the first request is under way.
+    """
+    secret: str = request.scope["state"]["secret"]
+
+    async def keyed(connection: Connection) -> Made:
+        if key is None:
+            return await work(connection)
+        found = await claim_key(connection, request.user, key, secret=secret)
+        if found is not None:
+            return Made.again(found)
+        made = await work(connection)
+        await keep_answer(connection, request.user, key, answer=made.kept(), secret=secret)
+        return made
+
+    return (await database.run(request.user.reach, keyed)).response()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The answer to a request that has made something."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Those that belong to what was made."""
+    body: bytes
+    """JSON."""
+    is_repeated: bool = False
+    """It was made before."""
+
+    @classmethod
+    def again(cls, kept: KeptAnswer) -> Self:
+        """Return the answer that the first request was given."""
+        headers, body = _opened(kept)
+        return cls(kept.status, headers, body, is_repeated=True)
+
+    def kept(self) -> KeptAnswer:
+        """Return what is kept of it."""
+        return _closed(self.status, self.headers, self.body)
+
+    def response(self) -> Response[bytes]:
+        """Return what is sent."""
+        headers = {name: text for name, text in self.headers.items() if name != "content-type"}
+        if self.is_repeated:
+            headers |= _REPEATED
+        return Response(
+            self.body,
+            status_code=self.status,
+            media_type=self.headers.get("content-type", MediaType.JSON),
+            headers=headers,
+        )
+
+
+def _closed(status: int, headers: Mapping[str, str], body: bytes) -> KeptAnswer:
+    return KeptAnswer(status, msgspec.msgpack.encode((headers, body)))
+
+
+def _opened(kept: KeptAnswer) -> tuple[dict[str, str], bytes]:
+    return msgspec.msgpack.decode(kept.body, type=tuple[dict[str, str], bytes])
 
 
 def _hash_of(scope: HTTPScope, body: bytes) -> bytes:
@@ -158,7 +270,7 @@ class _Recorded:
                 }
             elif message["type"] == "http.response.body":
                 body += message.get("body", b"")
-        return KeptAnswer(status, msgspec.msgpack.encode((headers, body)))
+        return _closed(status, headers, body)
 
     async def finish(self) -> None:
         for message in self._messages:
@@ -166,8 +278,8 @@ class _Recorded:
 
 
 async def _repeat(send: Send, kept: KeptAnswer) -> None:
-    headers, body = msgspec.msgpack.decode(kept.body, type=tuple[dict[str, str], bytes])
-    sent = {**headers, "content-length": str(len(body)), "idempotency-replayed": "true"}
+    headers, body = _opened(kept)
+    sent = {**headers, "content-length": str(len(body)), **_REPEATED}
     await send(
         {
             "type": "http.response.start",

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
@@ -12,7 +13,7 @@ from mapi.api.bodies import MERGE_PATCH, read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
 from mapi.api.entrance import Entrance
 from mapi.api.events import IS_QUIET
-from mapi.api.idempotency import MAKES
+from mapi.api.idempotency import MAKES, Made, answer_once, key_of
 from mapi.api.preconditions import etag_of, expected_versions, is_known
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
@@ -51,32 +52,35 @@ __all__ = [
 ]
 
 _PATCH_TYPES = (MERGE_PATCH, "application/json")
+_encoder = msgspec.json.Encoder()
 
 
 @post(
     "/v1/runs",
-    opt={RIGHT: Scope.WRITE, BODY: RunCreate, MAKES: True, ANSWERS: (200, 201)},
+    opt={RIGHT: Scope.WRITE, BODY: RunCreate, ANSWERS: (200, 201)},
     summary="Make a run",
 )
 async def create(
     request: Request[Principal, Any, Any], database: NamedDependency[Database]
-) -> Response[RunFacts]:
+) -> Response[bytes]:
     """Make a run that is logged from outside; one with the same `external_id` is answered as it is."""
-    sent = decode_run_create(
-        await read_body(request, bytes_max=BODY_BYTES_MAX), bytes_max=BODY_BYTES_MAX
-    )
+    body = await read_body(request, bytes_max=BODY_BYTES_MAX)
+    key = key_of(request, body)
+    sent = decode_run_create(body, bytes_max=BODY_BYTES_MAX)
+    made = await make_run(database, request.user, sent, key=key)
+    if made is not None:
+        return _made(made.run, is_new=True, is_repeated=made.is_repeated).response()
 
-    async def work(connection: Connection) -> tuple[RunFacts, bool]:
+    async def work(connection: Connection) -> Made:
         run_id, is_new = await create_run(connection, request.user, sent)
-        return await get_run(connection, run_id), is_new
+        return _made(await get_run(connection, run_id), is_new=is_new)
 
-    made = await make_run(database, request.user, sent)
-    run, is_new = (made, True) if made else await database.run(request.user.reach, work)
-    return Response(
-        run,
-        status_code=201 if is_new else 200,
-        headers={"ETag": etag_of(run), "Location": f"/v1/runs/{run.id}"},
-    )
+    return await answer_once(database, request, key=key, work=work)
+
+
+def _made(run: RunFacts, *, is_new: bool, is_repeated: bool = False) -> Made:
+    headers = {"etag": etag_of(run), "location": f"/v1/runs/{run.id}"}
+    return Made(201 if is_new else 200, headers, _encoder.encode(run), is_repeated=is_repeated)
 
 
 @get("/v1/runs/{run:str}", opt={RIGHT: Scope.READ, ANSWERS: (200, 304)}, summary="Read a run")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.mapi.callers import client_of
@@ -75,7 +75,73 @@ async def test_of_many_at_once_one_makes_it_and_the_others_are_told(
             *(client.post("/v1/runs", json={}, headers=headers) for _ in range(8))
         )
     assert {answer.status_code for answer in answers} <= {201, 409}
+    assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
     assert runs_of(tenant) == 1
+
+
+@pytest.mark.parametrize(
+    "body", [{"params": {"lr": 1}, "started": "2026-01-01T00:00:00Z"}, {"experiment": "study"}]
+)
+async def test_what_was_changed_since_is_answered_as_it_was_made(
+    app: Litestar, tenant: Tenant, body: dict[str, Any]
+) -> None:
+    token, headers = give_token(tenant, Scope.WRITE), key()
+    async with client_of(app, token.text) as client:
+        await client.post("/v1/experiments", json={"name": "study"})
+        made = await client.post("/v1/runs", json=body, headers=headers)
+        run = f"/v1/runs/{made.json()['id']}"
+        changed = await client.patch(run, json={"name": "other", "status": "failed"})
+        again = await client.post("/v1/runs", json=body, headers=headers)
+    assert (made.status_code, changed.status_code, again.status_code) == (201, 200, 201)
+    assert changed.json()["name"] == "other"
+    assert again.content == made.content
+    for name in ("etag", "location", "content-type"):
+        assert again.headers[name] == made.headers[name]
+    assert again.headers["idempotency-replayed"] == "true"
+    assert runs_of(tenant) == 1
+
+
+@pytest.mark.parametrize("body", [{"name": "a"}, {"name": "a", "experiment": "study"}])
+async def test_no_run_is_there_whose_key_does_not_say_so(
+    app: Litestar, tenant: Tenant, body: dict[str, Any]
+) -> None:
+    """Between the two a server could die, and the request that is sent again would make a second."""
+    token = give_token(tenant, Scope.WRITE)
+    by_transaction = (
+        "select run.xmin = key.xmin from mapi.runs as run, mapi.idempotency_keys as key"
+        " where run.tenant_id = %s and key.tenant_id = run.tenant_id"
+    )
+    async with client_of(app, token.text) as client:
+        await client.post("/v1/experiments", json={"name": "study"})
+        await client.post("/v1/runs", json=body, headers=key())
+    assert value_of(tenant, by_transaction, tenant.id) is True
+
+
+async def test_a_run_that_was_there_before_is_answered_again_as_it_was(
+    app: Litestar, tenant: Tenant
+) -> None:
+    token, headers, body = give_token(tenant, Scope.WRITE), key(), {"external_id": "it"}
+    async with client_of(app, token.text) as client:
+        first = await client.post("/v1/runs", json={**body, "name": "first"})
+        found = await client.post("/v1/runs", json=body, headers=headers)
+        await client.patch(f"/v1/runs/{first.json()['id']}", json={"name": "second"})
+        again = await client.post("/v1/runs", json=body, headers=headers)
+    assert (first.status_code, found.status_code, again.status_code) == (201, 200, 200)
+    assert found.json()["name"] == "first"
+    assert again.content == found.content
+    assert again.headers["idempotency-replayed"] == "true"
+
+
+async def test_a_refused_run_does_not_use_its_key_up_whatever_it_names(
+    app: Litestar, tenant: Tenant
+) -> None:
+    token, headers, body = give_token(tenant, Scope.WRITE), key(), {"experiment": "study"}
+    async with client_of(app, token.text) as client:
+        refused = await client.post("/v1/runs", json=body, headers=headers)
+        await client.post("/v1/experiments", json={"name": "study"})
+        made = await client.post("/v1/runs", json=body, headers=headers)
+    assert (refused.status_code, made.status_code) == (422, 201)
+    assert "idempotency-replayed" not in made.headers
 
 
 async def test_while_the_first_is_under_way_the_second_is_told_to_wait_until_it_is_given_up(

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import re
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,6 +95,8 @@ async def test_a_request_is_few_questions(
         requests: dict[str, tuple[Callable[[], Awaitable[Any]], int]] = {
             # One to know who asks is in each of them.
             "make a run": (lambda: caller.make_run(params={"lr": 1}, tags={"a": "b"}), 2),
+            # As the client does: the key and the answer that is kept are part of the statement.
+            "make a run once": (lambda: make_run_once(caller), 2),
             "log points": (lambda: caller.log(run, "loss", [1.0], start=next(steps)), 2),
             # Its beginning, the right, the run, its end.
             "read a run": (lambda: caller.get(f"/v1/runs/{run}"), 5),
@@ -106,6 +109,11 @@ async def test_a_request_is_few_questions(
             async with trips.counted():
                 await ask()
             assert 1 < trips.count <= most, name
+
+
+async def make_run_once(caller: Caller) -> None:
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    await caller.post("/v1/runs", {"params": {"lr": 1}}, status=201, headers=headers)
 
 
 async def test_a_use_of_a_token_writes_nothing(

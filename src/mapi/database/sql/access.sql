@@ -241,7 +241,12 @@ order by project.name
 insert into idempotency_keys as known (tenant_id, principal, key, request_hash)
 values (mapi.current_tenant(), %(principal)s, %(key)s, %(hash)s)
 on conflict (tenant_id, principal, key) do update
-    set request_hash = excluded.request_hash, status = null, body = null, created = now()
+    set
+        request_hash = excluded.request_hash,
+        status = null,
+        body = null,
+        made = null,
+        created = now()
     where
         known.created < now() - interval '24 hours'
         or (

@@ -12,6 +12,19 @@ cross join lateral mapi.make_run(
     %(tag_keys)s::text[], %(tag_texts)s::text[]
 )
 
+-- name: make_once
+select
+    project, created, started, version, duration_seconds, id, "user", first_request, first_status
+from set_config('mapi.user_name', %(user)s::text, true) as named (user_name)
+cross join lateral mapi.make_run_once(
+    case when named.user_name is not null then %(tenant)s::text end, %(projects)s,
+    %(principal)s, %(key)s, %(request)s, %(abandoned_seconds)s, %(writable)s::int8[], %(project)s,
+    %(token_project)s, %(id)s, %(kind)s, %(status)s, %(name)s, %(note)s, %(user)s, %(external_id)s,
+    %(started)s::timestamptz, %(source)s, %(standard_params)s, %(standard_tags)s,
+    %(param_keys)s::text[], %(param_texts)s::text[], %(param_numbers)s::float8[],
+    %(tag_keys)s::text[], %(tag_texts)s::text[]
+)
+
 -- name: insert
 insert into runs (
     tenant_id, id, project_id, kind, status, name, note, parent_id, experiment_id, user_name,
