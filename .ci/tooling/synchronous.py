@@ -30,6 +30,7 @@ NAMES = {
     "aclose": "close",
     "aclosing": "closing",
     "aiter_stream": "iter_stream",
+    "async_acquire": "acquire",
     "async_resolve": "resolve",
     "async_sleep": "sleep",
     "asynccontextmanager": "contextmanager",

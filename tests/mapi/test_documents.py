@@ -17,7 +17,7 @@ from tests.mapi.storing import temporary_objects
 from mapi.api.app import build_app
 from mapi.config import settings_from
 from mapi.database.door import Database
-from mapi.sdk.asynchronous.run import HEARTBEAT_SECONDS
+from mapi.sdk.pulse import HEARTBEAT_SECONDS
 from mapi.search import parse_filter
 from mapi.series.budgets import Budgets
 from mapi.series.media_headers import TABLE_ROWS_MAX

@@ -25,6 +25,8 @@ __all__ = [
     "AsyncUpkeep",
     "Lock",
     "Upkeep",
+    "acquire",
+    "async_acquire",
     "async_resolve",
     "async_sleep",
     "resolve",
@@ -39,6 +41,19 @@ sleep = time.sleep
 
 #: How long the end of a program waits for work that is under way.
 _JOIN_SECONDS: Final = 35.0
+
+
+async def async_acquire(lock: asyncio.Lock, *, seconds: float) -> bool:
+    """Take a lock, and say whether it could be had within these seconds."""
+    try:
+        return await asyncio.wait_for(lock.acquire(), max(0.0, seconds))
+    except TimeoutError:
+        return False
+
+
+def acquire(lock: threading.Lock, *, seconds: float) -> bool:
+    """Take a lock, and say whether it could be had within these seconds."""
+    return lock.acquire(timeout=max(0.0, seconds))
 
 
 async def async_resolve(host: str, port: int, *, seconds: float) -> list[str]:
@@ -124,12 +139,12 @@ class AsyncUpkeep:
         """Do it now."""
         self._wake.set()
 
-    async def stop(self) -> None:
-        """End, once what is under way is done."""
+    async def stop(self, *, seconds: float = _JOIN_SECONDS) -> None:
+        """End, once what is under way is done, or these seconds are over."""
         self._is_ending = True
         self._wake.set()
         if self._task is not None:
-            await asyncio.wait([self._task], timeout=_JOIN_SECONDS)
+            await asyncio.wait([self._task], timeout=max(0.0, seconds))
             self._task.cancel()
             self._task = None
 
@@ -169,13 +184,13 @@ class Upkeep:
         """Do it now."""
         self._wake.set()
 
-    def stop(self) -> None:
-        """End, once what is under way is done."""
+    def stop(self, *, seconds: float = _JOIN_SECONDS) -> None:
+        """End, once what is under way is done, or these seconds are over."""
         atexit.unregister(self._at_exit)
         self._is_ending = True
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(_JOIN_SECONDS)
+            self._thread.join(max(0.0, seconds))
             self._thread = None
 
     def _at_exit(self) -> None:

@@ -55,7 +55,8 @@ async def patch_run(
     Raises:
         NotFoundError: there is no such run.
         PreconditionError: its version is not expected.
-        StateError: it is in the trash, or executed by us, or the experiment is archived.
+        StateError: it is in the trash, or executed by us, or was cancelled and is to have ended
+            otherwise, or the experiment is archived.
         InvalidError: a value breaks its rule.
     """
     row = await _lock(connection, run_id)
@@ -262,6 +263,7 @@ def _end(patch: RunPatch, row: dict[str, Any]) -> dict[str, Any]:
                 expected=words,
             )
         )
+    _keep_cancelled(row, status)
     finished = row["finished"]
     if not status.is_final:
         if patch.finished is not UNSET:
@@ -275,6 +277,22 @@ def _end(patch: RunPatch, row: dict[str, Any]) -> dict[str, Any]:
     elif finished is None and is_external:
         finished = datetime.now(UTC)
     return {"status": status.value, "finished": finished}
+
+
+def _keep_cancelled(row: dict[str, Any], status: RunStatus) -> None:
+    """Refuse another end of a run that was cancelled.
+
+    Its program may not have heard of it yet: what it says at its end must not hide that somebody
+    stopped it.
+    """
+    if row["status"] != RunStatus.CANCELLED or status in {RunStatus.CANCELLED, RunStatus.RUNNING}:
+        return
+    why = f" ({row['reason']})" if row["reason"] else ""
+    raise StateError(
+        f"The run was cancelled{why}, which {status.value!r} does not replace. Whoever means it lets "
+        "the run go on first: status 'running'.",
+        [Fault("/status", "of a cancelled run: 'running' or 'cancelled'")],
+    )
 
 
 def _checked_end(finished: datetime, started: datetime) -> datetime:

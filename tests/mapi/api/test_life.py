@@ -251,6 +251,27 @@ async def test_a_run_that_goes_on_is_cancelled_once(
     assert (await caller.get(f"/v1/runs/{run}"))["status"] == "cancelled"
 
 
+@pytest.mark.parametrize("status", ["succeeded", "failed", "lost"])
+async def test_the_end_of_a_program_that_had_not_heard_replaces_no_cancellation(
+    caller: Caller, status: str
+) -> None:
+    run = await caller.make_run(name="a")
+    found = await caller.post(f"/v1/runs/{run}/cancel", {})
+    for _ in range(2):
+        sent = {"status": status, "reason": "done", "name": "b"}
+        answer = await caller.send("PATCH", f"/v1/runs/{run}", status=409, json=sent)
+        problem = answer.json()
+        assert problem["code"] == "STATE_CONFLICT"
+        assert problem["errors"][0]["pointer"] == "/status"
+        assert "cancelled by test" in problem["detail"]
+        assert await caller.get(f"/v1/runs/{run}") == found
+    # The same again is no change; what is no other end is free; who means it says so.
+    assert await patch(caller, run, {"status": "cancelled"}) == found
+    assert (await patch(caller, run, {"name": "b"}))["status"] == "cancelled"
+    assert (await patch(caller, run, {"status": "running"}))["reason"] is None
+    assert (await patch(caller, run, {"status": status}))["status"] == status
+
+
 @pytest.mark.parametrize("status", ["succeeded", "failed"])
 async def test_a_run_that_has_ended_is_not_cancelled(
     caller: Caller, tenant: Tenant, status: str

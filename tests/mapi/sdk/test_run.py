@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -78,7 +79,7 @@ def test_a_run_ends_as_its_block_does(
     def body(run: Any) -> None:
         run.log({"loss": 0.5}, step=0)
         if error is not None:
-            raise error
+            raise type(error)(*error.args)
 
     if error is None:
         make(kind, url, make_token(tenant), body)
@@ -167,8 +168,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the seconds between signs of life be milliseconds."""
     for module in ("synchronous", "asynchronous"):
         monkeypatch.setattr(f"mapi.sdk.{module}.run.FLUSH_SECONDS", 0.02)
-        monkeypatch.setattr(f"mapi.sdk.{module}.run.HEARTBEAT_SECONDS", 0.05)
-        monkeypatch.setattr(f"mapi.sdk.{module}.run.FIRST_BEAT_SECONDS", 0.05)
+    for name in ("HEARTBEAT_SECONDS", "FIRST_BEAT_SECONDS"):
+        monkeypatch.setattr(f"mapi.sdk.pulse.{name}", 0.05)
 
 
 @pytest.mark.usefixtures("quick")
@@ -198,6 +199,106 @@ async def _beaten(url: str, beats: threading.Semaphore) -> None:
         assert await asyncio.to_thread(beats.acquire, timeout=20)
         assert await asyncio.to_thread(beats.acquire, timeout=20)
         assert run.is_cancelled
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_step_that_holds_the_loop_stops_no_signs_of_life() -> None:
+    beats = threading.Semaphore(0)
+
+    def beat(connection: Any, server: Any) -> None:
+        says(200, {"status": "running"})(connection, server)
+        beats.release()
+
+    async def work(url: str) -> None:
+        async with mapi.AsyncClient(url, token=TOKEN) as client, await client.runs.create():
+            # The loop does nothing meanwhile.
+            for _ in range(3):
+                assert beats.acquire(timeout=20)
+
+    with serving_script(answering(FINE | {"POST heartbeat": beat})) as server:
+        asyncio.run(work(server.url))
+        asked = server.asked[-1]
+    assert (asked.method, json.loads(asked.body)["status"]) == ("PATCH", "succeeded")
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_batch_that_waits_for_the_server_stops_no_signs_of_life(kind: str) -> None:
+    beats = threading.Semaphore(0)
+    goes_on = threading.Event()
+
+    def beat(connection: Any, server: Any) -> None:
+        says(200, {"status": "running"})(connection, server)
+        beats.release()
+
+    def wait(connection: Any, server: Any) -> None:
+        goes_on.wait(60)
+        says(200, COUNTS)(connection, server)
+
+    def body(run: Any) -> None:
+        run.log({"loss": 1}, step=0)
+        for _ in range(3):
+            assert beats.acquire(timeout=20)
+        goes_on.set()
+
+    steps = FINE | {"POST heartbeat": beat, "POST metrics": wait}
+    with serving_script(answering(steps)) as server:
+        make(kind, server.url, TOKEN, body)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("error", [None, ValueError("late")], ids=["succeeds", "fails"])
+def test_a_run_that_somebody_cancelled_stays_so_and_the_program_is_told(
+    kind: str,
+    error: BaseException | None,
+    api: mapi.Client,
+    url: str,
+    tenant: Tenant,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    runs: list[Any] = []
+
+    def body(run: Any) -> None:
+        runs.append(run)
+        run.log({"loss": 0.5}, step=0)
+        api.runs.cancel(run.id)
+        if error is not None:
+            raise error
+
+    with contextlib.suppress(ValueError):
+        make(kind, url, make_token(tenant), body)
+    facts = api.runs.get(runs[0].id)
+    assert facts.status is RunStatus.CANCELLED
+    assert (facts.reason or "").startswith("cancelled by ")
+    assert runs[0].is_cancelled
+    assert f"was cancelled meanwhile ({facts.reason}), and stays so" in caplog.text
+    # What it had to say is kept.
+    assert api.runs.points(runs[0].id, "loss").values == [0.5]
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_state_that_allows_no_end_for_another_reason_is_an_error(
+    kind: str, api: mapi.Client, url: str, tenant: Tenant
+) -> None:
+    def body(run: Any) -> None:
+        api.runs.delete(run.id)
+
+    with pytest.raises(mapi.StateConflictError, match="trash"):
+        make(kind, url, make_token(tenant), body)
+
+
+def test_a_run_that_is_begun_again_by_its_external_id_goes_on_and_ends_anew(
+    api: mapi.Client,
+) -> None:
+    with pytest.raises(KeyboardInterrupt), api.runs.create(external_id="job 7"):
+        raise KeyboardInterrupt  # preempted
+    again = api.runs.create(external_id="job 7")
+    states = [again.facts]
+    with again:
+        states += [again.facts, api.runs.get(again)]
+    assert [one.status.value for one in states] == ["cancelled", "running", "running"]
+    assert states[-1].finished is None
+    assert api.runs.get(again).status is RunStatus.SUCCEEDED
 
 
 @pytest.mark.usefixtures("quick")

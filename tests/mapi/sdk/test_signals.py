@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.mapi.sdk.asking import BOTH
 from tests.mapi.sdk.small_servers import serving_script
 from tests.mapi.sdk.test_run import FINE, answering
 
-from mapi.sdk.ending import ending_of
+from mapi.sdk.ending import ENDING_SECONDS, ending_of, limit_of_ending
 from mapi.sdk.signals import Terminated
 from mapi.wire.enums import RunStatus
 
@@ -161,6 +162,44 @@ def test_a_second_signal_ends_the_program_at_once() -> None:
         assert asked.wait(30)
         code, _, _ = program.ended_by(signal.SIGTERM)
         assert code == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_server_that_says_nothing_does_not_hold_the_end_of_a_program(kind: str) -> None:
+    asked = threading.Event()
+
+    def hang(connection: Any, server: Any) -> None:
+        del connection
+        asked.set()
+        server.ends.wait(120)
+
+    silent = {"POST metrics": hang, "PATCH run_1": hang, "POST heartbeat": hang}
+    # The points are on their way, and hang, before the signal comes.
+    before = "import mapi.sdk.synchronous.run as a, mapi.sdk.asynchronous.run as b; "
+    before += "a.FLUSH_SECONDS = b.FLUSH_SECONDS = 0.1"
+    text = THREADS if kind == "threads" else TASKS
+    with serving_script(answering(FINE | silent)) as server:
+        program = Program(server.url, "t", text, before=before)
+        assert asked.wait(30)
+        began = time.monotonic()
+        code, said, wrong = program.ended_by(signal.SIGTERM)
+        took_seconds = time.monotonic() - began
+        assert (code, said) == (128 + signal.SIGTERM, ""), wrong
+        assert "not all was sent" in wrong
+        # Each call alone has 30 seconds; the rest of these is a busy machine's.
+        assert took_seconds < ENDING_SECONDS + 10
+        assert server.asked[-1].method == "PATCH"
+        assert json.loads(server.asked[-1].body)["status"] == "cancelled"
+
+
+def test_all_blocks_that_one_signal_ends_have_one_limit() -> None:
+    error = Terminated(143)
+    limit = limit_of_ending(error)
+    assert limit is not None
+    assert 0 < limit.remaining() <= ENDING_SECONDS
+    assert limit_of_ending(error) is limit
+    assert limit_of_ending(KeyboardInterrupt()) is not limit
+    assert [limit_of_ending(one) for one in (None, ValueError(), SystemExit(1))] == [None] * 3
 
 
 def test_a_run_in_a_thread_leaves_the_signals_alone(url: str, tenant: Tenant) -> None:

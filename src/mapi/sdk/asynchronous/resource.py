@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from mapi.sdk.calls import Call, Repetition, path_of, with_body
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from mapi.sdk.asynchronous.transport import AsyncTransport
+    from mapi.sdk.deadlines import Deadline
 
 __all__ = ["AsyncResource"]
 
@@ -28,6 +30,15 @@ class AsyncResource:
     def __init__(self, transport: AsyncTransport, project: str | None) -> None:
         self._transport = transport
         self._project = project
+
+    @asynccontextmanager
+    async def _within(self, limit: Deadline) -> AsyncIterator[Self]:
+        """Yield the same part of the client, whose calls are all over by then."""
+        transport = self._transport.within(limit)
+        try:
+            yield type(self)(transport, self._project)
+        finally:
+            await transport.close()
 
     async def _get(
         self, *parts: str, answer: type[_Found], query: Sequence[tuple[str, str]] = ()

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from mapi.errors import MapiError, StateError
-from mapi.sdk.ending import ending_of
-from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, QuotaExceededError
-from mapi.sdk.pacing import AsyncLock, AsyncUpkeep
+from mapi.sdk.deadlines import Deadline
+from mapi.sdk.ending import ending_of, limit_of_ending
+from mapi.sdk.errors import (
+    ApiError,
+    ClientError,
+    ConnectionFailedError,
+    DeadlineError,
+    QuotaExceededError,
+    StateConflictError,
+)
+from mapi.sdk.pacing import AsyncLock, AsyncUpkeep, async_acquire
 from mapi.sdk.points import BATCH_POINTS, PointBuffer
 from mapi.sdk.signals import unwatch_signals, watch_signals
 from mapi.wire.enums import RunKind, RunStatus
@@ -27,17 +34,12 @@ if TYPE_CHECKING:
     from mapi.wire.metrics import BatchAnswer
     from mapi.wire.runs import RunFacts
 
-__all__ = ["FIRST_BEAT_SECONDS", "FLUSH_SECONDS", "HEARTBEAT_SECONDS", "AsyncRun"]
+__all__ = ["FLUSH_SECONDS", "AsyncRun"]
 
-#: A run that is silent for 60 seconds counts as lost, unless the server says another time.
-HEARTBEAT_SECONDS: Final = 15.0
-#: To the first sign of life, whose answer tells the server's time: a run of a moment sends none.
-FIRST_BEAT_SECONDS: Final = 1.0
 #: How long a point waits at most, while the server answers.
 FLUSH_SECONDS: Final = 5.0
-
-#: No server is asked more often, whatever it says.
-_DUE_SECONDS_MIN: Final = 0.1
+#: Of the time for an end in haste: the rest is for how the run ended.
+_POINTS_SHARE: Final = 0.6
 
 _logger: Final = logging.getLogger("mapi.sdk")
 
@@ -49,6 +51,11 @@ class AsyncRun:
     what waits is sent, and the status is set: ``succeeded``, ``failed`` with the exception's text, or
     ``cancelled`` for Ctrl-C, SIGTERM and SIGHUP. The latter two raise `SystemExit` in the main thread
     while a block is open, unless the program has handlers of its own; a second signal ends it at once.
+    An end by a signal takes at most 5 seconds, whatever the server does: what is not sent by then is
+    lost.
+
+    Signs of life come from a thread, so a step that computes for long does not look like the end of the
+    program. A run that somebody else has cancelled stays so, however the block ends.
 
     `log` only puts points into memory: they are sent in the background every 5 seconds, or as soon as
     10 000 wait. While the server does not answer they wait, up to a million of them; what comes
@@ -63,12 +70,9 @@ class AsyncRun:
         self._runs = runs
         self._buffer = PointBuffer()
         self._sending = AsyncLock()
-        self._upkeep = AsyncUpkeep(
-            self._keep_up, every_seconds=min(FLUSH_SECONDS, FIRST_BEAT_SECONDS)
-        )
-        self._next_beat = time.monotonic() + FIRST_BEAT_SECONDS
+        self._upkeep = AsyncUpkeep(self._keep_up, every_seconds=FLUSH_SECONDS)
+        self._pulse = runs._pulse_of(facts.id)  # noqa: SLF001 - one noun in two modules
         self._process = os.getpid()
-        self._is_cancelled = False
         self._is_finished = False
         self._refused = 0
         self._failure: ClientError | None = None
@@ -84,7 +88,7 @@ class AsyncRun:
     @property
     def is_cancelled(self) -> bool:
         """Whether somebody cancelled the run: a program that reads it should stop."""
-        return self._is_cancelled
+        return self._pulse.is_cancelled
 
     @property
     def dropped(self) -> int:
@@ -120,6 +124,7 @@ class AsyncRun:
         self._check_open()
         self._buffer.add(metrics, step=step, labels=labels, time=time)
         self._upkeep.start()
+        self._pulse.start()
         if len(self._buffer) >= BATCH_POINTS:
             self._upkeep.wake()
 
@@ -136,15 +141,18 @@ class AsyncRun:
             ApiError: it refused points for another reason than a budget; they are dropped.
         """
         async with self._sending:
-            for batch in self._buffer.batches():
-                await self._send(batch)
+            await self._send_all(self._runs)
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
-    async def _send(self, batch: Batch) -> None:
+    async def _send_all(self, runs: AsyncRuns) -> None:
+        for batch in self._buffer.batches():
+            await self._send(batch, runs)
+
+    async def _send(self, batch: Batch, runs: AsyncRuns) -> None:
         try:
-            await self._runs._send_batch(self.id, batch)  # noqa: SLF001 - one noun in two modules
+            await runs._send_batch(self.id, batch)  # noqa: SLF001 - one noun in two modules
         except QuotaExceededError as error:
             # A run never fails for a budget; what did not fit is counted.
             if not self._refused:
@@ -162,27 +170,12 @@ class AsyncRun:
             raise
 
     async def _keep_up(self) -> None:
-        """Send what waits, and a sign of life when it is time; what fails is tried again."""
+        """Send what waits; what fails is tried again."""
         try:
             async with self._sending:
-                for batch in self._buffer.batches():
-                    await self._send(batch)
-                    await self._beat_if_due()
-            await self._beat_if_due()
+                await self._send_all(self._runs)
         except MapiError as error:
             _logger.warning("%s: %s", self.id, error)
-
-    async def _beat_if_due(self) -> None:
-        now = time.monotonic()
-        if self._is_finished or now < self._next_beat:
-            return
-        self._next_beat = now + HEARTBEAT_SECONDS
-        self._upkeep.every_seconds = FLUSH_SECONDS
-        answer = await self._runs.heartbeat(self.id)
-        self._is_cancelled = answer.status is RunStatus.CANCELLED
-        due_seconds = min(HEARTBEAT_SECONDS, max(_DUE_SECONDS_MIN, answer.due_seconds))
-        self._next_beat = now + due_seconds
-        self._upkeep.every_seconds = min(FLUSH_SECONDS, due_seconds)
 
     async def log_params(self, params: Mapping[str, Any]) -> BatchAnswer:
         """Write params; as `Runs.log_params`."""
@@ -230,17 +223,67 @@ class AsyncRun:
         """
         if self._is_finished:
             return
-        await self._upkeep.stop()
         failure: ClientError | None = None
         try:
-            await self.flush()
-        except ConnectionFailedError:
-            raise
-        except ClientError as error:
-            failure = error
+            await self._upkeep.stop()
+            try:
+                await self.flush()
+            except ConnectionFailedError:
+                raise
+            except ClientError as error:
+                failure = error
+            await self._say_end(self._runs, status, reason)
+        finally:
+            self._pulse.stop()
+        self._conclude(failure)
+
+    async def _finish_within(self, limit: Deadline, status: str, reason: str | None) -> None:
+        """End as `finish` does, but no later than this: what is not sent by then is lost.
+
+        How the run ended is said also where its points found nobody: it may be the points that a server
+        has trouble with.
+        """
+        if self._is_finished:
+            return
+        self._pulse.stop()
+        points_limit = Deadline(limit.remaining() * _POINTS_SHARE)
+        failure: ClientError | None = None
+        # A batch that is on its way may still arrive, with a server that is slow.
+        await self._upkeep.stop(seconds=points_limit.remaining() / 2)
+        if await async_acquire(self._sending, seconds=points_limit.remaining()):
+            try:
+                async with self._runs._within(points_limit) as runs:  # noqa: SLF001
+                    await self._send_all(runs)
+            except ClientError as error:
+                failure = error
+            finally:
+                self._sending.release()
+        else:
+            failure = DeadlineError(f"{self.id}: what it sent last found no answer in time.")
+        async with self._runs._within(limit) as runs:  # noqa: SLF001
+            await self._say_end(runs, status, reason)
+        self._conclude(failure or self._failure)
+
+    async def _say_end(self, runs: AsyncRuns, status: str, reason: str | None) -> None:
+        self._pulse.stop()
         # Of a run that is executed, whoever executes it says so.
-        if not self._is_cancelled and self.facts.kind is RunKind.EXTERNAL:
-            await self._runs.update(self, status=status, reason=reason)
+        if self.is_cancelled or self.facts.kind is not RunKind.EXTERNAL:
+            return
+        try:
+            await runs.update(self, status=status, reason=reason)
+        except StateConflictError:
+            facts = await runs.get(self)
+            if facts.status is not RunStatus.CANCELLED:
+                raise
+            self._pulse.is_cancelled = True
+            _logger.warning(
+                "%s: it ended as %s here, but was cancelled meanwhile (%s), and stays so.",
+                self.id,
+                status,
+                facts.reason or "nobody said why",
+            )
+
+    def _conclude(self, failure: ClientError | None) -> None:
         self._is_finished = True
         if self.dropped:
             _logger.warning("%s: %d points were not kept", self.id, self.dropped)
@@ -249,8 +292,19 @@ class AsyncRun:
 
     async def __aenter__(self) -> Self:
         watch_signals()
+        try:
+            await self._take_up()
+        except BaseException:
+            unwatch_signals()
+            raise
         self._upkeep.start()
+        self._pulse.start()
         return self
+
+    async def _take_up(self) -> None:
+        """Say that a run which had ended goes on: one that was begun again by its external id."""
+        if self.facts.status.is_final and self.facts.kind is RunKind.EXTERNAL:
+            self.facts = await self._runs.update(self, status="running")
 
     async def __aexit__(
         self,
@@ -263,7 +317,11 @@ class AsyncRun:
             return  # the end of a child is not the run's
         status, reason = ending_of(error)
         try:
-            await self.finish(status, reason=reason)
+            limit = limit_of_ending(error)
+            if limit is None:
+                await self.finish(status, reason=reason)
+            else:
+                await self._finish_within(limit, status, reason)
         except MapiError as failure:
             if error is None:
                 raise

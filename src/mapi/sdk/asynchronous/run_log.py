@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.errors import Fault, InvalidError
+from mapi.sdk.agent import agent
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of
+from mapi.sdk.calls import Call, id_of, path_of, with_body
 from mapi.sdk.checks import (
     checked,
     checked_params,
@@ -24,6 +26,8 @@ from mapi.sdk.checks import (
 )
 from mapi.sdk.pacing import AsyncLock
 from mapi.sdk.points import PointBuffer, added_counts, column_of
+from mapi.sdk.pulse import Pulse
+from mapi.sdk.synchronous.transport import Transport as ThreadTransport
 from mapi.series.names import check_log_message
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.metrics import BatchAnswer
@@ -298,6 +302,19 @@ class AsyncRunLog(AsyncResource):
         if len(self._writers) > _WRITERS_MAX:
             self._writers.popitem(last=False)
         return found
+
+    def _pulse_of(self, run: str) -> Pulse:
+        """Return what sends signs of life from its own thread, whatever this client is doing."""
+        transport = ThreadTransport(
+            self._transport.server,
+            timeout_seconds=self._transport.timeout_seconds,
+            agent=agent(),
+            tries=self._transport.tries,
+        )
+        body, headers = with_body(b"")
+        path = path_of("v1", "runs", run, "heartbeat")
+        call = Call("POST", path, Heartbeat, body, headers)
+        return Pulse(run, partial(transport.send, call), close=transport.close)
 
     async def heartbeat(self, run: Named) -> Heartbeat:
         """Say that a run lives; the answer says whether somebody cancelled it."""

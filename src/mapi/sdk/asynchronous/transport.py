@@ -51,14 +51,22 @@ class AsyncTransport:
         timeout_seconds: of one call, all tries and pauses included.
         agent: how the client names itself.
         tries: of one call, at most.
+        limit: of all calls together.
     """
 
     def __init__(
-        self, server: Server, *, timeout_seconds: float, agent: str, tries: int = TRIES_MAX
+        self,
+        server: Server,
+        *,
+        timeout_seconds: float,
+        agent: str,
+        tries: int = TRIES_MAX,
+        limit: Deadline | None = None,
     ) -> None:
         self.server = server
         self.timeout_seconds = timeout_seconds
         self.tries = tries
+        self._limit = limit
         self._prefix = urlsplit(server.url).path
         self._headers = {
             "User-Agent": agent,
@@ -70,6 +78,16 @@ class AsyncTransport:
             self._headers["Authorization"] = f"Bearer {server.token}"
         self._pool: httpcore.AsyncConnectionPool | None = None
         self._process = os.getpid()
+
+    def within(self, limit: Deadline) -> AsyncTransport:
+        """Return another way to the server, whose calls are all over by then; it is closed as well."""
+        return AsyncTransport(
+            self.server,
+            timeout_seconds=self.timeout_seconds,
+            agent=self._headers["User-Agent"],
+            tries=self.tries,
+            limit=limit,
+        )
 
     async def close(self) -> None:
         """Close the connections; the next call opens one again."""
@@ -137,7 +155,10 @@ class AsyncTransport:
         self, call: Call[Any], *, timeout_seconds: float | None = None
     ) -> Reply | None:
         """Return the answer as it is; ``None`` of a DELETE that a try before has done."""
-        deadline = Deadline(self.timeout_seconds if timeout_seconds is None else timeout_seconds)
+        seconds = self.timeout_seconds if timeout_seconds is None else timeout_seconds
+        if self._limit is not None:
+            seconds = min(seconds, round(max(0.0, self._limit.remaining()), 1))
+        deadline = Deadline(seconds)
         tries = 0
         told: ClientError | None = None
         while True:

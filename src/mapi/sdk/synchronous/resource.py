@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from mapi.sdk.calls import Call, Repetition, path_of, with_body
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from mapi.sdk.deadlines import Deadline
     from mapi.sdk.synchronous.transport import Transport
 
 __all__ = ["Resource"]
@@ -30,6 +32,15 @@ class Resource:
     def __init__(self, transport: Transport, project: str | None) -> None:
         self._transport = transport
         self._project = project
+
+    @contextmanager
+    def _within(self, limit: Deadline) -> Iterator[Self]:
+        """Yield the same part of the client, whose calls are all over by then."""
+        transport = self._transport.within(limit)
+        try:
+            yield type(self)(transport, self._project)
+        finally:
+            transport.close()
 
     def _get(
         self, *parts: str, answer: type[_Found], query: Sequence[tuple[str, str]] = ()
