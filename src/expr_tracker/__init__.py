@@ -22,7 +22,7 @@ and reads files; `history` makes answers of rows. Beside them `spans` (with `plu
 `media`, `capture`, `system`, `console`, `artifacts`, `summary` and `rescue`, which puts back what a full
 disk kept out. Below everything `options`, `row`, `ranges` of steps and times, `metric_names`, `errors`, `interruption`
 (whose exception it is), `clock`, `notices`, `arrays`, `limits` of what a value may hold, `texts` of
-objects that are not ours, `surrogates` and `loading`; above it `cli`, the
+objects that are not ours, `extras` that are not installed, `surrogates` and `loading`; above it `cli`, the
 command ``et``, and `testing`.
 
 ``history`` and ``summary`` are functions here and sub-modules too, and the functions win: ``import

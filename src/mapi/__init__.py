@@ -18,7 +18,7 @@ The rooms, from what a request meets first to what knows nothing of the others: 
 and its readers; `sdk` the client for Python; `access` says who asks and what they may do; `database`
 is the one door to PostgreSQL and `objects` the one to the store of bytes. Pure below them: `search`
 is the language of filters, `series` the rules of the log, `wire` the shapes that travel, `config`
-the settings, `extras` how what is missing is installed, and `errors` what can go wrong.
+the settings and `errors` what can go wrong.
 
 The names below are loaded when they are used: ``import mapi`` alone costs nothing, and what needs
 an extra (``client`` here, ``platform`` for the server) says so.
@@ -133,7 +133,7 @@ if not TYPE_CHECKING:
         except ModuleNotFoundError as error:
             if error.name is not None and error.name.split(".")[0] in {"mapi", "expr_tracker"}:
                 raise
-            from mapi.extras import install_command  # noqa: PLC0415 - for who lacks it
+            from expr_tracker.extras import install_command  # noqa: PLC0415 - for who lacks it
 
             raise ImportError(
                 f"mapi.{name} needs {error.name}: {install_command('client')}"

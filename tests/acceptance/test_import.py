@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from expr_tracker.extras import install_command
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -256,7 +258,7 @@ say("trace", write_trace(run.dir, Path("trace.json")))
     missing = program.value("missing")
     assert set(missing) == {"pandas", "polars", "arrow"}
     for kind, message in missing.items():
-        assert "pip install 'expr-tracker[" in message, kind
+        assert install_command(kind) in message, kind
     assert program.value("offline") == 21
     assert program.value("exported") >= 21
     assert program.value("trace") == 20
@@ -307,7 +309,7 @@ def test_a_missing_extra_is_one_line_of_the_command_line(
     program = start(script, "export", tmp_path / "p" / "r", "-o", "out.parquet")
     assert program.end() == 2
     assert program.errors.startswith("Error: ")
-    assert "expr-tracker[" in program.errors
+    assert install_command("arrow") in program.errors
     assert len(program.errors.splitlines()) == 1
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from expr_tracker.errors import MissingExtraError
+from expr_tracker.extras import install_command
 from expr_tracker.history.columns import BOOL, Column, Columns, Kind, side_names
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import logger
@@ -256,4 +257,4 @@ def _pandas_numbers(values: Any, gaps: Any, kind: Kind) -> Any:
 
 def _missing(package: str, extra: str, what: str | None = None) -> MissingExtraError:
     needed_by = f"output_type={extra!r}" if what is None else what
-    return MissingExtraError(f"{needed_by} needs {package}: pip install 'expr-tracker[{extra}]'")
+    return MissingExtraError(f"{needed_by} needs {package}: {install_command(extra)}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from expr_tracker.errors import OptionError
+from expr_tracker.extras import install_command
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.spans import stack
 from expr_tracker.spans.hooks import OwnedByProcess
@@ -194,7 +195,7 @@ def _sampler(index: int, interval: float) -> Sampler | None:
             pynvml.nvmlInit()
             sampler = Sampler(pynvml, index, interval)
         except ImportError:
-            reason = "the NVML binding is not installed (pip install 'expr-tracker[gpu]')"
+            reason = f"the NVML binding is not installed ({install_command('gpu')})"
         except Exception as error:  # NVML's own exceptions
             if is_from_signal(error):
                 raise

@@ -66,7 +66,7 @@ def _said(error: Exception) -> str:
     name = name.partition(".")[0]
     if name in {"", "mapi", "expr_tracker"}:
         return str(error)
-    from mapi.extras import install_command
+    from expr_tracker.extras import install_command
 
     return f"This command needs {name}: {install_command('platform')}"
 

@@ -95,7 +95,7 @@ def _numbers(values: list[Any]) -> list[float | None]:
 
 
 def _missing(library: str, error: ModuleNotFoundError) -> ImportError:
-    from mapi.extras import install_command  # noqa: PLC0415 - for who lacks it
+    from expr_tracker.extras import install_command  # noqa: PLC0415 - for who lacks it
 
     return ImportError(f"to_{library} needs {error.name}: {install_command(library)}")
 

@@ -13,8 +13,8 @@ import io
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.extras import install_command
 from mapi.errors import Fault, InvalidError
-from mapi.extras import install_command
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.wire.times import time_from_us
 from mapi.wire.values import value_to_wire

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import sys
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from expr_tracker.errors import MissingExtraError, QueryError, RunNotFoundError
+from expr_tracker.extras import install_command
 from expr_tracker.history import export, exports, read_history, retrieval
 from expr_tracker.history.exports import csv_cell
 from expr_tracker.store.lines import decode_line, encode_line
@@ -287,7 +289,7 @@ def test_parquet_without_pyarrow_is_refused_with_the_line_that_installs_it(
 ) -> None:
     (tmp_path / "metrics.jsonl").write_bytes(b'{"_step":0,"loss":1}\n')
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    line = r"Parquet needs pyarrow: pip install 'expr-tracker\[arrow\]'"
+    line = re.escape(f"Parquet needs pyarrow: {install_command('arrow')}")
     with pytest.raises(MissingExtraError, match=line):
         export(tmp_path, tmp_path / "out.parquet")
 

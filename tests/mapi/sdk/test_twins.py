@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mapi
-from mapi.extras import install_command
+from expr_tracker.extras import install_command
 
 ROOT = Path(__file__).parents[3]
 

@@ -10,8 +10,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from expr_tracker.extras import install_command
 from mapi.errors import DatabaseError
-from mapi.extras import install_command
 
 __all__ = ["Binaries", "Identity", "find_binaries", "find_identity"]
 

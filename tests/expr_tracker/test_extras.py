@@ -6,23 +6,24 @@ import importlib
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
-from mapi.errors import InvalidError
-from mapi.extras import install_command
-from mapi.sdk.tables import pandas_frame, polars_frame
-from mapi.tracking.point_tables import require_parquet
+from expr_tracker.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
+#: Those of this machine; each has signs of its own that a bare word must not have.
+SHELLS = [one for one in ("sh", "bash", "zsh", "fish") if shutil.which(one)]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +83,33 @@ def test_a_documented_install_line_finds_this_version_in_a_clone(line: str) -> N
     assert f"Processing {ROOT}" in done.stdout or f"Obtaining file://{ROOT}" in done.stdout
 
 
-def test_what_lacks_a_library_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("pandas", "polars", "pyarrow", "pyarrow.parquet"):
-        monkeypatch.setitem(sys.modules, name, None)
-    for frame, extra in ((pandas_frame, "pandas"), (polars_frame, "polars")):
-        with pytest.raises(ImportError) as missing:
-            frame([])
-        assert str(missing.value) == f"to_{extra} needs {extra}: {install_command(extra)}"
-    with pytest.raises(InvalidError) as refused:
-        require_parquet()
-    assert install_command("arrow") in refused.value.faults[0].message
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"url": 5}'], ids=str)
+def test_a_damaged_record_of_the_origin_costs_no_message(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    about = tmp_path / "expr_tracker-9.1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: expr-tracker\nVersion: 9.1\n")
+    (about / "direct_url.json").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    assert install_command("gpu") == "pip install 'expr-tracker[gpu]==9.1'"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("folder", ["plain", "a b", "it's $HOME", "ünïcode `x`", "~[a]*?!"])
+def test_a_shell_hands_the_command_on_as_it_is_meant(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shell: str, folder: str
+) -> None:
+    about = tmp_path / "expr_tracker-9.1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: expr-tracker\nVersion: 9.1\n")
+    origin = {"url": f"file:///{quote(folder)}", "dir_info": {"editable": True}}
+    (about / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    command = install_command("gpu").removeprefix("pip install")
+    said = subprocess.run(
+        [shell, "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == f"-e\n/{folder}[gpu]\n"
