@@ -5,8 +5,8 @@ are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps 
 `runs` (with `run_writing`, `run_life`, `run_comparing` and `run_files`), `projects`, `experiments`, `views`,
 `limits`, `usage` and `completion` for who uses one. `upkeep` are the commands of `admin` that delete and compact, `desk` what they
 share. `settings` are the options that the first share, and `confirming` asks before what is for good; the others ask by
-`asking`, read words by `naming`, print by `printing`, show a `transfers` bar and complete words by `candidates`. `failure`
-makes one line of an error.
+`asking`, read words by `naming`, print by `printing`, show a `transfers` bar and complete words by `candidates`, those of
+`admin` by `desk_candidates`, as `shells` ask. `failure` makes one line of an error.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mapi.cli.failure import one_line_errors
+from mapi.cli.shells import learn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; the console script calls this."""
     if None in {sys.stdin, sys.stdout, sys.stderr}:
         _do_without_streams()
+    learn()
     with one_line_errors():
         ended = _group.main(
             args=None if arguments is None else list(arguments),

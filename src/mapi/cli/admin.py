@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from mapi.cli import desk_candidates
 from mapi.cli.confirming import confirmed
 from mapi.cli.desk import administer, project_option, tenant_option
 from mapi.cli.printing import format_option, print_rows
@@ -62,7 +63,7 @@ def tenant_list(home: Path | None, *, form: str) -> None:
 
 
 @tenant.command("delete")
-@click.argument("name")
+@click.argument("name", shell_complete=desk_candidates.tenants)
 @confirmed("This deletes all that the tenant has, for good.")
 @click.pass_obj
 def tenant_delete(home: Path | None, name: str) -> None:
@@ -80,7 +81,7 @@ def project_group() -> None:
 
 
 @project_group.command("delete")
-@click.argument("name")
+@click.argument("name", shell_complete=desk_candidates.projects)
 @tenant_option
 @confirmed("This deletes all runs of the project, for good.")
 @click.pass_obj
@@ -113,7 +114,9 @@ def token() -> None:
     type=click.Choice([scope.value for scope in Scope]),
     help="What it may do; can be given several times.",
 )
-@click.option("--user", help="Whose it is; without it, a service's.")
+@click.option(
+    "--user", shell_complete=desk_candidates.users, help="Whose it is; without it, a service's."
+)
 @click.option("--days", type=click.IntRange(1, 3_650), help="How long it lives; without it, on.")
 @project_option
 @tenant_option
@@ -176,7 +179,7 @@ def token_list(home: Path | None, *, form: str, tenant: str) -> None:
 
 
 @token.command("revoke")
-@click.argument("token_id")
+@click.argument("token_id", shell_complete=desk_candidates.tokens)
 @tenant_option
 @click.pass_obj
 def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
@@ -198,7 +201,7 @@ def member() -> None:
 
 
 @member.command("set")
-@click.argument("user")
+@click.argument("user", shell_complete=desk_candidates.users)
 @click.argument("role", type=click.Choice([role.value for role in Role]))
 @project_option
 @tenant_option
@@ -221,7 +224,7 @@ def member_set(
 
 
 @member.command("remove")
-@click.argument("user")
+@click.argument("user", shell_complete=desk_candidates.users)
 @project_option
 @tenant_option
 @click.pass_obj

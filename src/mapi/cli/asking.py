@@ -152,6 +152,10 @@ def pairs_of(words: Sequence[str], *, what: str) -> dict[str, str]:
     return found
 
 
-def items_option(*names: str, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def items_option(
+    *names: str, what: str, shell_complete: Any = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add an option for ``KEY=VALUE`` that may be given several times."""
-    return click.option(*names, multiple=True, metavar="KEY=VALUE", help=what)
+    return click.option(
+        *names, multiple=True, metavar="KEY=VALUE", shell_complete=shell_complete, help=what
+    )

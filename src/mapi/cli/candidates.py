@@ -1,4 +1,4 @@
-"""What a half-typed word may become: runs, keys, experiments, views of the server that is meant.
+"""What a half-typed word may become: runs, keys, labels, experiments, views of the server that is meant.
 
 The shell asks while somebody waits with a finger on a key: one short question, and no answer where
 the server does not give it at once.
@@ -21,13 +21,38 @@ if TYPE_CHECKING:
     _Found = Iterable[tuple[str, str]]
     _Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
-__all__ = ["experiments", "fields", "metrics", "params", "projects", "runs", "trashed", "views"]
+__all__ = [
+    "experiments",
+    "fields",
+    "keys",
+    "labels",
+    "metrics",
+    "orders",
+    "params",
+    "projects",
+    "ranks",
+    "runs",
+    "streams",
+    "tags",
+    "trashed",
+    "views",
+]
 
 _SECONDS: Final = 2.0
 _COUNT_MAX: Final = 100
 
 
-def _completer(find: Callable[[Client, str], _Found]) -> _Candidates:
+def _completer(
+    find: Callable[[Client, str], _Found], *, of_run: bool = False, signed: bool = False
+) -> _Candidates:
+    """Return what click asks.
+
+    Args:
+        find: asks the server; gets the half-typed word.
+        of_run: it gets the run of the command in place of the word.
+        signed: a minus may stand before what it finds.
+    """
+
     def complete(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
         del param
         from mapi.cli.asking import client
@@ -35,14 +60,22 @@ def _completer(find: Callable[[Client, str], _Found]) -> _Candidates:
         try:
             with client(ctx.params.get("project"), timeout_seconds=_SECONDS) as api:
                 return [
-                    CompletionItem(text, help=said)
-                    for text, said in find(api, word)
+                    CompletionItem(text, help=said, signed=signed)
+                    for text, said in find(api, _run_of(ctx) if of_run else word)
                     if text.startswith(word)
                 ]
         except Exception:  # noqa: BLE001 - a prompt is no place for errors
             return []
 
     return complete
+
+
+def _run_of(ctx: click.Context) -> str:
+    """Return the run of a command line whose last option waits for its value.
+
+    Click stops at that option, and leaves the words as they stand.
+    """
+    return str(ctx.params.get("run") or ctx.args[0])
 
 
 def _runs(api: Client, word: str) -> _Found:
@@ -67,6 +100,42 @@ def _metrics(api: Client, word: str) -> _Found:
 
 def _params(api: Client, word: str) -> _Found:
     return [(key, "") for key in api.runs.fields(word, limit=_COUNT_MAX).params]
+
+
+def _tags(api: Client, word: str) -> _Found:
+    return [(key, "") for key in api.runs.fields(word, limit=_COUNT_MAX).tags]
+
+
+def _labels(api: Client, word: str) -> _Found:
+    del word
+    found = api.runs.fields(limit=_COUNT_MAX).label_values
+    return [(f"{name}={value}", "") for name, values in found.items() for value in values]
+
+
+def _keys(api: Client, word: str) -> _Found:
+    before, comma, last = word.rpartition(",")
+    return [(f"{before}{comma}{key}", said) for key, said in _metrics(api, last)]
+
+
+def _streams(api: Client, run: str) -> _Found:
+    found = {one.labels.get("stream", "") for one in api.runs.metrics(run)}
+    found |= {one.stream for one in api.runs.attempts(run)}
+    return [(stream, "") for stream in sorted(found) if stream]
+
+
+def _ranks(api: Client, run: str) -> _Found:
+    found = {int(one.labels.get("rank", "0")) for one in api.runs.metrics(run)}
+    found |= {one.rank for one in api.runs.attempts(run)}
+    return [(str(rank), "") for rank in sorted(found)]
+
+
+def _orders(api: Client, word: str) -> _Found:
+    before, comma, last = word.rpartition(",")
+    sign = last[: last.startswith("-")]
+    return [
+        (f"{before}{comma}{sign}{field}", said)
+        for field, said in _fields(api, last.removeprefix("-"))
+    ]
 
 
 def _fields(api: Client, word: str) -> _Found:
@@ -106,5 +175,11 @@ projects = _completer(_projects)
 metrics = _completer(_metrics)
 params = _completer(_params)
 fields = _completer(_fields)
+orders = _completer(_orders, signed=True)
+keys = _completer(_keys)
+labels = _completer(_labels)
+tags = _completer(_tags)
+streams = _completer(_streams, of_run=True)
+ranks = _completer(_ranks, of_run=True)
 experiments = _completer(_experiments)
 views = _completer(_views)

@@ -23,7 +23,8 @@ def command(ctx: click.Context, shell: str) -> None:
     """Print the lines that turn on tab completion for SHELL.
 
     Commands and options are completed, and what the server knows: runs, experiments, views, metrics,
-    params and the fields of `--sort` and `--columns`.
+    labels, tags and the fields of `--sort` and `--columns`; for `mapi admin`, tenants, projects, tokens,
+    users and rules.
 
     \b
     bash   echo 'eval "$(mapi completion bash)"' >> ~/.bashrc

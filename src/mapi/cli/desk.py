@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mapi.cli import desk_candidates
 from mapi.cli.settings import settings_of
 
 if TYPE_CHECKING:
@@ -20,12 +21,22 @@ __all__ = ["administer", "project_option", "tenant_option"]
 
 def tenant_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--tenant``."""
-    return click.option("--tenant", default="local", show_default=True, help="Whose.")(function)
+    return click.option(
+        "--tenant",
+        default="local",
+        show_default=True,
+        shell_complete=desk_candidates.tenants,
+        help="Whose.",
+    )(function)
 
 
 def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--project``, which may be left out."""
-    return click.option("--project", help="One project; without it, all of the tenant.")(function)
+    return click.option(
+        "--project",
+        shell_complete=desk_candidates.projects,
+        help="One project; without it, all of the tenant.",
+    )(function)
 
 
 def administer(home: Path | None, work: Callable[[Administration], Awaitable[None]]) -> None:

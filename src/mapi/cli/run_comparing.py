@@ -20,7 +20,9 @@ __all__ = ["COMMANDS"]
 @click.argument(
     "runs", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=candidates.runs
 )
-@click.option("--keys", metavar="KEY,...", help="Only these metrics.")
+@click.option(
+    "--keys", metavar="KEY,...", shell_complete=candidates.keys, help="Only these metrics."
+)
 @click.option("--same", is_flag=True, help="Params that are equal in all of them, too.")
 @format_option
 @body_option

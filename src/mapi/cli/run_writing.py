@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "run_argument"]
 
 run_argument = click.argument("run", shell_complete=candidates.runs)
-label_option = items_option("--label", "labels", what="What tells apart what has the same key.")
+label_option = items_option(
+    "--label",
+    "labels",
+    shell_complete=candidates.labels,
+    what="What tells apart what has the same key.",
+)
 step_option = click.option("--step", type=int, help="0 or more.")
 
 
@@ -186,7 +191,14 @@ def log_param(api: Client, *, run: str, values: tuple[str, ...], output: str | N
 @click.command("tag")
 @run_argument
 @click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--delete", "deleted", multiple=True, metavar="KEY", help="Take a tag away.")
+@click.option(
+    "--delete",
+    "deleted",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=candidates.tags,
+    help="Take a tag away.",
+)
 @asks
 def tag(api: Client, *, run: str, values: tuple[str, ...], deleted: tuple[str, ...]) -> None:
     """Write tags, of which the last value stays, or take them away.

@@ -79,7 +79,7 @@ for one in (
 @click.option(
     "--sort",
     metavar="FIELDS",
-    shell_complete=candidates.fields,
+    shell_complete=candidates.orders,
     help="In which order; -FIELD is the largest first.",
 )
 @click.option(
@@ -218,7 +218,9 @@ _SERIES: Final = (
 
 @command.command("metrics")
 @run_argument
-@items_option("--label", "labels", what="Only series that have it.")
+@items_option(
+    "--label", "labels", shell_complete=candidates.labels, what="Only series that have it."
+)
 @format_option
 @body_option
 @asks
@@ -241,7 +243,9 @@ def metrics(
 @command.command("points")
 @run_argument
 @click.argument("key", shell_complete=candidates.metrics)
-@items_option("--label", "labels", what="Of the series: exactly these.")
+@items_option(
+    "--label", "labels", shell_complete=candidates.labels, what="Of the series: exactly these."
+)
 @format_option
 @body_option
 @asks
@@ -282,8 +286,13 @@ _SPANS: Final = ("name", "start", "duration_ms", "stream", "rank", "step", "dept
 
 @command.command("spans")
 @run_argument
-@click.option("--stream", help="Only of this one.")
-@click.option("--rank", type=click.IntRange(0), help="Only of this one.")
+@click.option("--stream", shell_complete=candidates.streams, help="Only of this one.")
+@click.option(
+    "--rank",
+    type=click.IntRange(0),
+    shell_complete=candidates.ranks,
+    help="Only of this one.",
+)
 @format_option
 @body_option
 @asks

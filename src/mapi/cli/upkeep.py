@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from mapi.cli import candidates, desk_candidates
 from mapi.cli.desk import administer, tenant_option
 from mapi.cli.printing import format_option, print_rows
 from mapi.cli.settings import settings_of
@@ -71,10 +72,17 @@ def retention(ctx: click.Context, *, dry_run: bool, form: str) -> None:
 
 
 @retention.command("set")
-@click.option("--project", required=True, help="Whose runs.")
+@click.option(
+    "--project", required=True, shell_complete=desk_candidates.projects, help="Whose runs."
+)
 @click.option("--filter", "filters", default="", help="Keep runs that match.")
 @click.option("--best", type=int, help="Keep so many, the first by --by.")
-@click.option("--by", default="", help="In which order they are the best.")
+@click.option(
+    "--by",
+    default="",
+    shell_complete=candidates.orders,
+    help="In which order they are the best.",
+)
 @tenant_option
 @click.pass_obj
 def retention_set(
@@ -112,7 +120,7 @@ def retention_list(home: Path | None, *, form: str, tenant: str) -> None:
 
 
 @retention.command("remove")
-@click.argument("number", type=int)
+@click.argument("number", type=int, shell_complete=desk_candidates.rules)
 @tenant_option
 @click.pass_obj
 def retention_remove(home: Path | None, *, number: int, tenant: str) -> None:

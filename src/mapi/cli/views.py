@@ -46,7 +46,7 @@ def _search_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="With which columns.",
         ),
         click.option(
-            "--sort", metavar="FIELDS", shell_complete=candidates.fields, help="In which order."
+            "--sort", metavar="FIELDS", shell_complete=candidates.orders, help="In which order."
         ),
         click.option("-f", "--filter", metavar="TEXT", help="Which runs."),
     ):

@@ -409,15 +409,21 @@ class Administration:
 
 
 @asynccontextmanager
-async def administration(settings: Settings) -> AsyncIterator[Administration]:
+async def administration(
+    settings: Settings, *, is_started: bool = True
+) -> AsyncIterator[Administration]:
     """Reach the platform of the settings, whether its server runs or not.
+
+    Args:
+        settings: what the operator decides.
+        is_started: a database of the home that does not run is started for it.
 
     Raises:
         DatabaseError: the database cannot be started or reached.
         SettingError: settings do not fit each other.
     """
     with ExitStack() as undo:
-        foundation = reach_foundation(settings, undo)
+        foundation = reach_foundation(settings, undo, is_started=is_started)
         database = Database(foundation.database_url, connections=2, pooled=settings.is_pooled)
         await database.open()
         try:

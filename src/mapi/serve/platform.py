@@ -99,12 +99,15 @@ def lay_foundation(settings: Settings, undo: ExitStack, *, held: Held = nullcont
     return Foundation(url, admin_url=server.superuser_url(), token=token, server=server)
 
 
-def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
+def reach_foundation(
+    settings: Settings, undo: ExitStack, *, is_started: bool = True
+) -> Foundation:
     """Return the database of a server that runs, or start it: for commands beside the server.
 
     Args:
         settings: what the operator decides.
         undo: gets what is to be undone.
+        is_started: otherwise one that does not run is an error.
 
     Raises:
         DatabaseError: there is no database, or it cannot be started, reached or migrated.
@@ -118,6 +121,8 @@ def reach_foundation(settings: Settings, undo: ExitStack) -> Foundation:
             "and `mapi migrate` without starting. If yours is elsewhere, --home or MAPI_HOME names it."
         )
     if not server.attach():
+        if not is_started:
+            raise DatabaseError(f"The database in {settings.home} does not run.")
         return lay_foundation(settings, undo)
     url = server.url(LOGIN, database_password(settings), "postgres")
     return Foundation(url, admin_url=server.superuser_url())
