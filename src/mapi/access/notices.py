@@ -3,7 +3,7 @@
 A notice makes commits wait for each other, which the writes of runs could not afford
 (`mapi.tracking.changes` sends theirs apart). What is here changes seldom, so the notice is part of
 the transaction that makes the change, and goes out if and only if that commits, whoever made it: a
-request, a command, a job.
+request, a command, a job. The end of a run is told so too, by the database (`mapi.tell_of_end`).
 """
 
 from __future__ import annotations

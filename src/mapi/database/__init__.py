@@ -3,5 +3,5 @@
 `door` has the transactions that act for one tenant, `queries` the statements by name, `arrays` the
 columns that travel to them in binary; `session` is what a connection is set to,
 `turns` lets one replica at a time do a job, `migrate` brings a database to this version, `sameness` compares what
-connection strings lead to, and `embedded` is a server of our own.
+connection strings lead to, `secret_file` keeps what opens them, and `embedded` is a server of our own.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
@@ -16,10 +15,10 @@ from mapi.database.embedded.home import Home
 from mapi.database.embedded.server import EmbeddedServer
 from mapi.database.migrate import RESERVED_ROLES, ensure_tenant, migrate, require_migrated
 from mapi.database.sameness import require_same_database
+from mapi.database.secret_file import keep_secret, read_secret
 from mapi.errors import DatabaseError, SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from mapi.config import Settings
@@ -197,7 +196,7 @@ def embedded_server(settings: Settings, *, held: Held = nullcontext) -> Embedded
 
 def database_password(settings: Settings) -> str:
     """Return the password of the role that the server connects with to its own database."""
-    return _kept(settings.home / "database-password", lambda: secrets.token_urlsafe(32))
+    return keep_secret(settings.home / "database-password", lambda: secrets.token_urlsafe(32))
 
 
 def _external(settings: Settings) -> Foundation:
@@ -260,8 +259,9 @@ def login_of(url: str) -> str:
 def _local_token(home: Path, superuser_url: str) -> str:
     """Return the token of this machine's admin, made with its tenant on the first start."""
     path = home / "token"
-    if path.exists():
-        return path.read_text(encoding="ascii").strip()
+    known = read_secret(path)
+    if known is not None:
+        return known
     tenant_id = ensure_tenant(superuser_url, LOCAL_TENANT, json.dumps(LOCAL_LIMITS))
     token = new_token()
     with psycopg.connect(superuser_url) as connection:
@@ -274,13 +274,4 @@ def _local_token(home: Path, superuser_url: str) -> str:
             " values (%s, %s, %s, %s, %s)",
             [tenant_id, token.id, token.secret_hash, "this machine", ["admin"]],
         )
-    return _kept(path, lambda: token.text)
-
-
-def _kept(path: Path, make: Callable[[], str]) -> str:
-    """Return the secret that a file keeps, made on the first call."""
-    if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(make())
-    return path.read_text(encoding="ascii").strip()
+    return keep_secret(path, lambda: token.text)

@@ -156,7 +156,8 @@ class _Columns:
     def _add_ends(
         self, at: _Ints, steps: _Ints, values: _Floats, *, starts: _Ints, ends: _Ints
     ) -> None:
-        is_earlier = steps[starts] < self._first_steps[at]
+        # The highest step of all is not below what stands where nothing is known yet.
+        is_earlier = (steps[starts] < self._first_steps[at]) | (self._counts[at] == 0)
         self._first_steps[at[is_earlier]] = steps[starts[is_earlier]]
         self._firsts[at[is_earlier]] = values[starts[is_earlier]]
         is_later = steps[ends] > self._last_steps[at]

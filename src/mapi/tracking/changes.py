@@ -2,8 +2,10 @@
 
 A replica sends at most one NOTIFY per run in `_NOTIFY_SECONDS`, in a transaction of its own, and
 hears those of all replicas, its own included, on one connection past any pooler. A notice only
-wakes: what has changed is read from the log, so one that is lost delays and loses nothing, and after
-a lost connection everybody is woken.
+wakes: what has changed is read from the log. One that cannot be sent is sent later, after a lost
+connection everybody is woken, and the end of a run is told by the transaction that ends it. What a
+replica had not told yet when it was killed, followers of the run find by a look of their own
+(`mapi.tracking.following`).
 """
 
 from __future__ import annotations
@@ -36,9 +38,19 @@ _logger: Final = logging.getLogger("mapi.live")
 #: Followers see a change this much later at most, and a run that logs a thousand times a second
 #: wakes them five times.
 _NOTIFY_SECONDS: Final = 0.2
+#: Before a notice is sent again that the database did not take.
+_RESEND_SECONDS: Final = 1.0
+#: How long the last notices may take when the server stops.
+_LAST_SECONDS: Final = 2.0
 #: Before the first attempt to listen again; each that fails doubles it, up to the longest.
 _RECONNECT_SECONDS: Final = 1.0
 _RECONNECT_SECONDS_MAX: Final = 30.0
+#: A connection whose other end is gone without a word is given up after about half a minute.
+_KEEPALIVE: Final[dict[str, Any]] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+}
 
 #: What is followed: one run, or all of a project.
 _RunPlace = tuple[int, UUID]
@@ -89,12 +101,14 @@ class Changes:
                 await asyncio.wait_for(heard.wait(), _RECONNECT_SECONDS)
 
     async def close(self) -> None:
-        """End all streams, then stop."""
+        """End all streams, tell the other replicas what they have not heard, then stop."""
         self.end_streams()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._send_touched(), _LAST_SECONDS)
 
     def end_streams(self) -> None:
         """Wake every follower to end: the server is about to stop."""
@@ -168,24 +182,40 @@ class Changes:
         while True:
             await self._wake_sender.wait()
             self._wake_sender.clear()
-            touched, self._touched = self._touched, defaultdict(set)
-            for tenant_id, runs in touched.items():
-                try:
-                    async with self._database.transaction(Reach(tenant_id)) as connection:
-                        await connection.execute(
-                            query("live.notify"),
-                            {"channel": CHANGES_CHANNEL, "runs": list(runs)},
-                        )
-                except (MapiError, psycopg.Error) as error:
-                    _logger.warning("a notice of changes was not sent: %s", error)
-            await asyncio.sleep(_NOTIFY_SECONDS)
+            if await self._send_touched():
+                await asyncio.sleep(_NOTIFY_SECONDS)
+            else:
+                await asyncio.sleep(_RESEND_SECONDS)
+                self._wake_sender.set()
+
+    async def _send_touched(self) -> bool:
+        """Send the notices that wait; say whether the database took them all."""
+        are_sent = True
+        for tenant_id in list(self._touched):
+            # What is touched while this is sent needs another notice.
+            runs = self._touched.pop(tenant_id)
+            is_sent = False
+            try:
+                async with self._database.transaction(Reach(tenant_id)) as connection:
+                    await connection.execute(
+                        query("live.notify"),
+                        {"channel": CHANGES_CHANNEL, "runs": list(runs)},
+                    )
+                is_sent = True
+            except (MapiError, psycopg.Error) as error:
+                _logger.warning("a notice of changes waits: %s", error)
+            finally:
+                if not is_sent:  # cancelled in the midst, too
+                    self._touched[tenant_id] |= runs
+                    are_sent = False
+        return are_sent
 
     async def _listen(self, url: str, heard: asyncio.Event) -> None:
         pause = _RECONNECT_SECONDS
         while True:
             try:
                 async with await psycopg.AsyncConnection.connect(
-                    url, autocommit=True, application_name="mapi live"
+                    url, autocommit=True, application_name="mapi live", **_KEEPALIVE
                 ) as connection:
                     await connection.execute(
                         sql.SQL("listen {}").format(sql.Identifier(CHANGES_CHANNEL))

@@ -8,8 +8,8 @@ still may is asked again by the stream that feeds it. A reader whose queue is fu
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +43,9 @@ _logger: Final = logging.getLogger("mapi.live")
 _QUEUE_MAX: Final = 256
 #: Each is a connection and a task; a browser shares one between its tabs.
 _READERS_MAX: Final = 2_000
+#: Followers look by themselves this often: a replica that was killed may have said nothing of its
+#: last write.
+_LOOK_SECONDS: Final = 15.0
 #: After a database that did not answer.
 _RETRY_SECONDS: Final = 1.0
 _encoder: Final = msgspec.json.Encoder()
@@ -121,11 +124,20 @@ class _Hub:
 
 
 class Following:
-    """Who follows which run on this replica."""
+    """Who follows which run on this replica.
 
-    def __init__(self, database: Database, changes: Changes) -> None:
+    Args:
+        database: the door, for what is new.
+        changes: wakes who follows.
+        look_seconds: how long a follower waits to be woken before it looks by itself.
+    """
+
+    def __init__(
+        self, database: Database, changes: Changes, *, look_seconds: float = _LOOK_SECONDS
+    ) -> None:
         self._database = database
         self._changes = changes
+        self._look_seconds = look_seconds
         self._hubs: dict[tuple[int, UUID], _Hub] = {}
         self._count = 0
 
@@ -143,7 +155,7 @@ class Following:
         if self._count >= _READERS_MAX or self._changes.is_closed():
             raise UnavailableError(f"All {_READERS_MAX} streams of this server are in use.")
 
-    @contextmanager
+    @contextlib.contextmanager
     def place(self) -> Iterator[None]:
         """Hold the place of one stream."""
         self._count += 1
@@ -236,7 +248,8 @@ class Following:
                 position, status = head.position, head.status
                 hub.is_ready.set()
                 while True:
-                    await wake.wait()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(wake.wait(), self._look_seconds)
                     wake.clear()
                     if self._changes.is_closed():
                         return

@@ -241,6 +241,27 @@ async def test_steps_at_the_ends_of_what_can_be_stored_are_put_into_buckets(
                 assert over_time["points_total"] == len(inside)
 
 
+@pytest.mark.parametrize("is_compacted", [False, True])
+@pytest.mark.parametrize("far", [GREATEST, 2**62])
+async def test_a_far_step_alone_in_its_bucket_has_its_own_value_at_both_ends(
+    caller: Caller, tenant: Tenant, database: Database, is_compacted: bool, far: int
+) -> None:
+    run = await caller.make_run()
+    for attempt in (1, 2):
+        rows = [{"key": "loss", "value": 7.0 - at, "step": at} for at in range(3)]
+        rows.append({"key": "loss", "value": float(attempt), "step": far})
+        await caller.post(f"/v1/runs/{run}/metrics", {"points": rows, "attempt": attempt})
+    if is_compacted:
+        await caller.send("PATCH", f"/v1/runs/{run}", json={"status": "succeeded"})
+        await compact_run(database, tenant.reach, uuid.UUID(run.removeprefix("run_")))
+    params = {"key": "loss", "buckets": 2}
+    found = await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
+    last = found["buckets"][-1]
+    assert (last["first_step"], last["last_step"]) == (far, far)
+    assert (last["first"], last["last"], last["min"], last["max"]) == (2.0, 2.0, 2.0, 2.0)
+    assert found["buckets"][0]["first"] == 7.0
+
+
 async def test_points_come_whenever_they_fit_into_the_buckets(caller: Caller) -> None:
     run = await caller.make_run()
     await caller.log(run, "loss", [float(one) for one in range(20)])

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from psycopg.conninfo import make_conninfo
 
+from mapi.database.secret_file import keep_secret
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -186,14 +187,7 @@ class EmbeddedServer:
     # -- the cluster ------------------------------------------------------------------------------
 
     def _password(self) -> str:
-        path = self._directory / "password"
-        with contextlib.suppress(FileNotFoundError):
-            return path.read_text(encoding="ascii").strip()
-        password = secrets.token_urlsafe(32)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(password)
-        return password
+        return keep_secret(self._directory / "password", lambda: secrets.token_urlsafe(32))
 
     def _make_cluster(self, password: str) -> None:
         # Under another name until it is whole: a start that was killed here begins again.
