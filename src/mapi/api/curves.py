@@ -45,6 +45,7 @@ from mapi.tracking.curves import (
     read_points,
     whole_count,
 )
+from mapi.tracking.pruned import pruned_points
 from mapi.tracking.series import SeriesPosition, list_series
 from mapi.wire.decoding import pointer
 from mapi.wire.enums import Scope
@@ -154,6 +155,14 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
             axis = await find_axis(connection, run_id, axis_wanted, attempt=attempt)
         reading = _Reading(connection, run_id, wanted, parts, axis, stretch)
         curve = Curve(key=key, labels=dict(wanted.labels), attempt=attempt, points_total=0, x=x)
+        curve.pruned = await pruned_points(
+            connection,
+            run_id,
+            wanted,
+            parts=parts,
+            attempt=attempt,
+            stretch=read_stretch(start, last),
+        )
         if buckets is not None:
             await reading.bucket(curve, buckets)
             end = None
@@ -228,7 +237,9 @@ class _Reading:
         if curve.attempt is None and self._stretch == Stretch():
             known = await whole_count(self._connection, self._run_id, self._series)
             if known is not None:
-                return known
+                # The summary counts on what was deleted for its age.
+                gone = curve.pruned
+                return known - (0 if gone is None or gone.count is None else gone.count)
         return await count_points(self._connection, self._parts, self._stretch)
 
 

@@ -16,6 +16,7 @@ from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_of
 from mapi.database.door import Connection, Database
 from mapi.tracking.logs import LogQuery, append_lines, checked_lines, read_lines
+from mapi.tracking.pruned import read_pruned
 from mapi.tracking.runs import project_of
 from mapi.tracking.writing import Counts
 from mapi.wire.decoding import BATCH_BYTES_MAX, decode, pointer
@@ -71,4 +72,9 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     async with database.transaction(request.user.reach) as connection:
         request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         lines = [] if "\x00" in q else await read_lines(connection, run_id, wanted)
-    return LogPage(lines=lines, next_after=lines[-1].id if lines else after)
+        gone = await read_pruned(connection, run_id)
+    return LogPage(
+        lines=lines,
+        next_after=lines[-1].id if lines else after,
+        pruned=0 if gone is None else gone.log_lines,
+    )

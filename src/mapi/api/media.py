@@ -43,6 +43,7 @@ from mapi.tracking.media import (
     record_media,
     warn_of_rejected,
 )
+from mapi.tracking.pruned import read_pruned
 from mapi.tracking.writing import Sender, open_writing
 from mapi.wire.decoding import BODY_BYTES_MAX, decode, pointer
 from mapi.wire.enums import MediaFormat, Scope, WarningCode
@@ -358,16 +359,16 @@ async def list_all(  # noqa: PLR0913, PLR0917 - the query's own parameters, give
         media, end = await list_media(
             connection, run_id, keys=keys, labels=labels, step=step, after=after, limit=limit
         )
+        gone = await read_pruned(connection, run_id)
+    page = MediaPage(media=media, pruned=0 if gone is None else gone.media_items)
     if end is None:
-        return Response(MediaPage(media=media))
+        return Response(page)
     following = cursors.write(
         question,
         {"key": end.key, "labels": end.labels_text, "hash": end.labels_hash, "step": end.step},
     )
-    return Response(
-        MediaPage(media=media, next_cursor=following),
-        headers={"Link": next_link(request, following)},
-    )
+    page.next_cursor = following
+    return Response(page, headers={"Link": next_link(request, following)})
 
 
 @get(

@@ -107,7 +107,7 @@ async def life(  # noqa: PLR0917 - the query's own parameters, given by name
     after: Annotated[int, QueryParameter(ge=0, le=2**63 - 1)] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=500)] = 100,
 ) -> RunLife:
-    """Return changes of status, name, experiment and trash, and warnings, oldest first."""
+    """Return changes of status, name, experiment and trash, warnings and prunings, oldest first."""
     async with database.transaction(request.user.reach) as connection:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
         return await read_life(connection, run_id, after=after, limit=limit)

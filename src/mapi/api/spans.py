@@ -17,6 +17,7 @@ from mapi.api.links import next_link
 from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_of
 from mapi.database.door import Connection, Database
+from mapi.tracking.pruned import read_pruned
 from mapi.tracking.runs import project_of
 from mapi.tracking.spans import SPAN_PAGE_MAX, append_spans, check_starts, read_spans
 from mapi.tracking.writing import Counts
@@ -79,10 +80,10 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
         spans, end = await read_spans(
             connection, run_id, stream=stream, rank=rank, after=after, limit=limit
         )
+        gone = await read_pruned(connection, run_id)
+    page = SpanPage(spans=spans, pruned=0 if gone is None else gone.spans)
     if end is None:
-        return Response(SpanPage(spans=spans))
+        return Response(page)
     following = cursors.write(question, {"start_ns": end[0], "id": end[1]})
-    return Response(
-        SpanPage(spans=spans, next_cursor=following),
-        headers={"Link": next_link(request, following)},
-    )
+    page.next_cursor = following
+    return Response(page, headers={"Link": next_link(request, following)})

@@ -9,6 +9,7 @@ import click
 from mapi.cli import candidates
 from mapi.cli.asking import asks, pointing
 from mapi.cli.printing import body_option, format_option, print_body, print_rows
+from mapi.cli.pruned import run_pruned, say_members_pruned
 
 if TYPE_CHECKING:
     from mapi import Client
@@ -63,6 +64,9 @@ def compare(
         ]
         for one in found.series
     ]
+    if any(found.pruned):
+        gone = [None if one is None else run_pruned(one) for one in found.pruned]
+        rows.insert(2, ["pruned", *gone])
     print_rows(["field", *(run.id for run in found.runs)], rows, form=form, wanted=["field"])
 
 
@@ -128,6 +132,7 @@ def groups(  # noqa: PLR0913 - its options
         for point in group.points
     )
     print_rows([*fields, *_GROUP], rows, form=form, wanted=[*fields, "step", "mean"])
+    say_members_pruned(sum(group.runs_pruned for group in found.groups))
 
 
 COMMANDS: Final = (compare, groups)

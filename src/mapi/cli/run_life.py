@@ -93,7 +93,9 @@ def retry(api: Client, *, run: str, output: str | None) -> None:
 @body_option
 @asks
 def life(api: Client, *, run: str, form: str, output: str | None) -> None:
-    """Print what happened to a run: changes of status, name, experiment and trash, and warnings.
+    """Print what happened to a run.
+
+    That is changes of status, name, experiment and trash, warnings, and what retention deleted.
 
     \b
     mapi runs life RUN --format csv

@@ -1,6 +1,6 @@
 """`mapi runs`: find, read and follow runs.
 
-`run_writing` has what makes and fills them, `run_life` what changes and ends them, `run_comparing` what sets them side by side, and `run_files` what
+`run_reading` has what lists their series, points and spans, `run_writing` what makes and fills them, `run_life` what changes and ends them, `run_comparing` what sets them side by side, and `run_files` what
 makes files of them.
 """
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mapi.cli import candidates, run_comparing, run_files, run_life, run_writing
-from mapi.cli.asking import PointedError, asks, items_option, pairs_of, pointing
-from mapi.cli.naming import counted, series_of, view_id
+from mapi.cli import candidates, run_comparing, run_files, run_life, run_reading, run_writing
+from mapi.cli.asking import PointedError, asks, pointing
+from mapi.cli.naming import counted, view_id
 from mapi.cli.printing import (
     body_option,
     cell,
@@ -22,6 +22,7 @@ from mapi.cli.printing import (
     print_rows,
     say_there_are_more,
 )
+from mapi.cli.pruned import run_pruned, say_lines_pruned, series_pruned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +53,7 @@ def command() -> None:
 
 
 for one in (
+    *run_reading.COMMANDS,
     *run_writing.COMMANDS,
     *run_life.COMMANDS,
     *run_comparing.COMMANDS,
@@ -181,6 +183,8 @@ def show(api: Client, *, run: str, output: str | None) -> None:
         value = getattr(facts, name)
         if value not in {None, ""}:
             say(f"{name:12}{local(value)}")
+    if facts.pruned is not None:
+        say(f"pruned      {run_pruned(facts.pruned)}")
     for key, param in api.runs.params(run).items():
         say(f"param       {key} = {param.text[:200]}")
     for key, text in api.runs.tags(run).items():
@@ -201,134 +205,8 @@ def _series_text(one: SeriesSummary) -> str:
         else ""
     )
     points = counted(one.count, "points")
-    return f"{name} = {cell(one.last_value)} at step {one.last_step} ({points}{extremes})"
-
-
-_SERIES: Final = (
-    "key",
-    "labels",
-    "count",
-    "last_step",
-    "last_value",
-    "min_value",
-    "max_value",
-    "mean",
-)
-
-
-@command.command("metrics")
-@run_argument
-@items_option(
-    "--label", "labels", shell_complete=candidates.labels, what="Only series that have it."
-)
-@format_option
-@body_option
-@asks
-def metrics(
-    api: Client, *, run: str, labels: tuple[str, ...], form: str, output: str | None
-) -> None:
-    """List the series of a run with their summaries.
-
-    \b
-    mapi runs metrics RUN --label split=val
-    """  # noqa: D301 - click reads the control character
-    found = api.runs.metrics(run, labels=pairs_of(labels, what="a label"))
-    if output is not None:
-        print_body({"series": list(found)})
-        return
-    rows = [[getattr(one, name) for name in _SERIES] for one in found]
-    print_rows(_SERIES, rows, form=form, wanted=["key", "last_value"])
-
-
-@command.command("points")
-@run_argument
-@click.argument("key", shell_complete=candidates.metrics)
-@items_option(
-    "--label", "labels", shell_complete=candidates.labels, what="Of the series: exactly these."
-)
-@format_option
-@body_option
-@asks
-def points(
-    api: Client,
-    *,
-    run: str,
-    key: str,
-    labels: tuple[str, ...],
-    form: str,
-    output: str | None,
-) -> None:
-    """Print the points of one series exactly as they were logged.
-
-    \b
-    mapi runs points RUN "loss{split=val}" --format csv
-    mapi runs points RUN loss --label split=val
-    """  # noqa: D301 - click reads the control character
-    from mapi.wire.times import time_from_us
-    from mapi.wire.values import value_to_wire
-
-    key, own = series_of(key, labels)
-    found = api.runs.points(run, key, labels=own)
-    values = [value_to_wire(value) for value in found.values]
-    if output is not None:
-        points = [
-            {"step": step, "time": time, "value": value}
-            for step, time, value in zip(found.steps, found.times_us, values, strict=True)
-        ]
-        print_body({"key": found.key, "labels": found.labels, "points": points})
-        return
-    rows = zip(found.steps, map(time_from_us, found.times_us), values, strict=True)
-    print_rows(["step", "time", "value"], rows, form=form)
-
-
-_SPANS: Final = ("name", "start", "duration_ms", "stream", "rank", "step", "depth")
-
-
-@command.command("spans")
-@run_argument
-@click.option("--stream", shell_complete=candidates.streams, help="Only of this one.")
-@click.option(
-    "--rank",
-    type=click.IntRange(0),
-    shell_complete=candidates.ranks,
-    help="Only of this one.",
-)
-@format_option
-@body_option
-@asks
-def spans(
-    api: Client,
-    *,
-    run: str,
-    stream: str | None,
-    rank: int | None,
-    form: str,
-    output: str | None,
-) -> None:
-    """List the spans of a run, by their start.
-
-    \b
-    mapi runs spans RUN --rank 0 --format csv
-    """  # noqa: D301 - click reads the control character
-    from mapi.wire.times import time_from_us
-
-    found = api.runs.spans(run, stream=stream, rank=rank)
-    if output is not None:
-        print_body({"spans": list(found)})
-        return
-    rows = (
-        [
-            one.name,
-            time_from_us(one.start_ns // 1_000),
-            one.duration_ns / 1e6,
-            one.stream,
-            one.rank,
-            one.step,
-            one.depth,
-        ]
-        for one in found
-    )
-    print_rows(_SPANS, rows, form=form, wanted=["name", "duration_ms"])
+    gone = "" if one.pruned is None else f"; {series_pruned(one.pruned)}"
+    return f"{name} = {cell(one.last_value)} at step {one.last_step} ({points}{extremes}{gone})"
 
 
 @command.command("tail")
@@ -363,6 +241,8 @@ def tail(api: Client, *, run: str, level: str, count: int, no_follow: bool) -> N
     from expr_tracker.cli.terminal import say
 
     lines = api.runs.lines(run, level=level, limit=count) if count else []
+    if len(lines) < count:
+        say_lines_pruned(api.runs.get(run).pruned)
     for line in lines:
         say(_line_text(line))
     if no_follow:

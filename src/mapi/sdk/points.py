@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mapi.sdk.calls import Producer
     from mapi.series.names import Labels
-    from mapi.wire.metrics import CurvePoint
+    from mapi.wire.metrics import Curve, CurvePoint, PrunedPoints
 
 __all__ = [
     "BATCH_POINTS",
@@ -273,19 +273,22 @@ class Points:
     times_us: list[int]
     """Microseconds since 1970 UTC."""
     values: list[float]
+    pruned: PrunedPoints | None = None
+    """What retention has deleted of the steps that were asked for; ``None``: nothing."""
 
     def __len__(self) -> int:
         return len(self.values)
 
     @classmethod
-    def of(cls, key: str, labels: dict[str, str], points: Sequence[CurvePoint]) -> Points:
-        """Return the columns of points as they came."""
+    def of(cls, curve: Curve, points: Sequence[CurvePoint]) -> Points:
+        """Return the columns of the points of a curve, as they came."""
         return cls(
-            key,
-            labels,
+            curve.key,
+            curve.labels,
             [point.step for point in points],
             [point.time for point in points],
             [value_from_wire(point.value) for point in points],
+            curve.pruned,
         )
 
     def to_pandas(self) -> Any:

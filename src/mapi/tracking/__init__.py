@@ -6,7 +6,7 @@
 `ingest` takes points (a `batch` in columns; `appending` is its short way) and `summaries` keeps what is known of each series;
 `notes` are params and tags, `logs` lines, `media` images and tables, `spans` and `documents` what
 their names say, and `texts` makes all of it storable. `corrections` take back what was wrong, with a record; `retention`
-deletes what is over but for what `keeping` keeps (`foreseeing` counts it before, both as `freed`), `letting_go` the objects of rows that are gone, and `leftovers` those that no row
+deletes what is over but for what `keeping` keeps (`foreseeing` counts it before, both as `freed`; `pruned` tells of it wherever it is missing), `letting_go` the objects of rows that are gone, and `leftovers` those that no row
 has. `compaction` moves the points of a
 run that is over into chunks.
 

@@ -16,6 +16,7 @@ from mapi.tracking.batch import SCALAR_STEP, Series
 from mapi.tracking.buckets import read_buckets
 from mapi.tracking.curves import Stretch, find_parts, read_points
 from mapi.tracking.live import media_from_row
+from mapi.tracking.pruned import pruned_from_json
 from mapi.tracking.series import summary_from_row
 from mapi.wire.comparison import ComparedParam, ComparedSeries, Comparison
 from mapi.wire.enums import RunKind, RunStatus
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from mapi.database.door import Connection
     from mapi.wire.media import MediaFacts
+    from mapi.wire.metrics import PrunedPoints
 
 __all__ = ["compare", "find_compared", "version_of"]
 
@@ -90,6 +92,7 @@ async def compare(
         params=_params(await _rows(connection, "compare.params", runs=ids), ids),
         tags=_params(await _rows(connection, "compare.tags", runs=ids), ids),
         media=media,
+        pruned=[pruned_from_json(row["pruned"]) for row in runs],
         curves_omitted=omitted,
         is_partial=has_more or len(found) > _SUMMARIES_MAX,
     )
@@ -128,15 +131,26 @@ async def _draw(
         drawn += sum(stepped)
         named = Series(one.key, canonical_labels(one.labels))
         one.curves = [
-            await _curve(connection, run_id, named, buckets=buckets) if is_stepped else None
-            for run_id, is_stepped in zip(ids, stepped, strict=True)
+            None
+            if summary is None or summary.is_scalar
+            else await _curve(connection, run_id, named, buckets=buckets, pruned=summary.pruned)
+            for run_id, summary in zip(ids, one.summaries, strict=True)
         ]
     return omitted
 
 
-async def _curve(connection: Connection, run_id: UUID, series: Series, *, buckets: int) -> Curve:
+async def _curve(
+    connection: Connection,
+    run_id: UUID,
+    series: Series,
+    *,
+    buckets: int,
+    pruned: PrunedPoints | None,
+) -> Curve:
     parts = await find_parts(connection, run_id, series)
-    curve = Curve(key=series.key, labels=dict(series.labels), attempt=None, points_total=0)
+    curve = Curve(
+        key=series.key, labels=dict(series.labels), attempt=None, points_total=0, pruned=pruned
+    )
     points = await read_points(connection, parts, Stretch(), limit=buckets + 1)
     if len(points) > buckets:
         curve.buckets = await read_buckets(connection, parts, Stretch(), buckets=buckets)

@@ -55,6 +55,8 @@ class CurvePart:
     """The first step that a later attempt has superseded."""
     tenant_id: int = 0
     """The tenant's number, which lets the planner ask for it once a statement."""
+    sealed: int | None = None
+    """The highest step of a point that retention has deleted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,11 +118,25 @@ async def group_runs(
     }
     for at, point in await _points(connection, about):
         groups[at].points.append(point)
+    _count_pruned(groups, [(places[values[part[0]]], part[0], part[4]) for part in parts], stretch)
     return RunGroups(
         groups=groups,
         runs_total=len(members),
         runs_without=len(members) - len({part[0] for part in parts}),
     )
+
+
+def _count_pruned(
+    groups: Sequence[RunGroup], gone: Sequence[tuple[int, int, int | None]], stretch: Stretch
+) -> None:
+    """Count the members that had points in the range which are deleted: group, member, last step."""
+    if stretch.last < 0:
+        return
+    found = {
+        (at, member) for at, member, last in gone if last is not None and last >= stretch.first
+    }
+    for at, _ in found:
+        groups[at].runs_pruned += 1
 
 
 async def _values(

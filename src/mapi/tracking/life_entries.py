@@ -1,4 +1,4 @@
-"""What happened in the life of a run: changes of its head, which the database writes down, and warnings."""
+"""What happened in the life of a run: changes of its head, which the database writes down, warnings, and prunings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from psycopg.rows import dict_row
 
 from mapi.access.identifiers import EXPERIMENT, text_from_uuid
 from mapi.database.queries import query
+from mapi.series.prunings import pruned_text
 from mapi.wire.enums import LifeKind, WarningCode
 from mapi.wire.runs import LifeEntry, RunLife
 
@@ -55,6 +56,11 @@ def _entry(row: dict[str, Any]) -> LifeEntry:
         case LifeKind.STATUS | LifeKind.RENAMED:
             found.before, found.after = fields.get("from"), fields.get("to")
             found.reason = fields.get("reason")
+        case LifeKind.PRUNED:
+            found.counts, found.days = fields["counts"], fields["days"]
+            found.message = pruned_text(found.counts)
+            days = "1 day" if found.days == 1 else f"{found.days} days"
+            found.reason = f"ended more than {days} ago ({fields['rule']})"
         case LifeKind.TRASHED | LifeKind.RESTORED:
             pass
     return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from mapi.access.audit import OPERATOR, record
-from mapi.access.identifiers import RUN, text_from_uuid
+from mapi.access.identifiers import RUN, new_uuid, text_from_uuid
 from mapi.access.notices import tell_of_deletion
 from mapi.database.queries import query
 from mapi.errors import NotFoundError, StateError
@@ -21,6 +21,7 @@ from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.freed import Freed
 from mapi.tracking.keeping import kept_runs
 from mapi.tracking.letting_go import let_go
+from mapi.tracking.pruned import MEDIA_RULE, TRACKING_RULE, enter_pruning
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -294,6 +295,9 @@ async def prune_run(
         )
         if not freed.rows:
             return freed
+        await enter_pruning(
+            connection, run_id, freed, rule=TRACKING_RULE, days=days, change_seq=seq + 1
+        )
         await record(
             connection,
             OPERATOR,
@@ -317,14 +321,22 @@ async def _delete_old_media(
     async for seen in _looks(
         database, reach, statement="retention.old_runs_with_media", days=days
     ):
-        runs = seen
+        runs, pass_id = seen, str(new_uuid())
         while runs:
-            freed, runs = await _delete_media(database, store, reach, days=days, runs=runs)
+            freed, runs = await _delete_media(
+                database, store, reach, days=days, runs=runs, pass_id=pass_id
+            )
             yield freed
 
 
 async def _delete_media(
-    database: Database, store: ObjectStore, reach: Reach, *, days: int, runs: list[_Seen]
+    database: Database,
+    store: ObjectStore,
+    reach: Reach,
+    *,
+    days: int,
+    runs: list[_Seen],
+    pass_id: str,
 ) -> tuple[Freed, list[_Seen]]:
     """Delete some of the media of runs; return which of them may have more, as they are now."""
 
@@ -343,8 +355,18 @@ async def _delete_media(
         )
         gone: list[tuple[UUID, str, int]] = await cursor.fetchall()
         changed = {run_id for run_id, _, _ in gone}
+        seqs = {one.run_id: one.seq for one in runs}
         for run_id in sorted(changed):
             sizes = [size for of_run, _, size in gone if of_run == run_id]
+            await enter_pruning(
+                connection,
+                run_id,
+                Freed(media_items=len(sizes)),
+                rule=MEDIA_RULE,
+                days=days,
+                change_seq=seqs[run_id] + 1,
+                pass_id=pass_id,
+            )
             await record(
                 connection,
                 OPERATOR,

@@ -12,6 +12,7 @@ from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError, StateError
 from mapi.tracking.experiments import find_experiment
 from mapi.tracking.notes import write_params, write_tags
+from mapi.tracking.pruned import pruned_from_json
 from mapi.tracking.texts import json_text
 from mapi.wire.decoding import BODY_BYTES_MAX
 from mapi.wire.enums import RunKind, RunStatus, Scope
@@ -242,6 +243,7 @@ async def get_run(connection: Connection, run_id: UUID) -> RunFacts:
         trashed=row["trashed"],
         spec=row["spec"],
         dropped=row["dropped"].get("counts", {}),
+        pruned=pruned_from_json(row["pruned"]),
         etag=f'"{row["version"]}"',
     )
 

@@ -12,6 +12,7 @@ from mapi.database.queries import query
 from mapi.series.name_map import name_from_series
 from mapi.series.names import canonical_labels
 from mapi.tracking.batch import HUGE_SCALE, SCALAR_STEP
+from mapi.tracking.pruned import pruned_from_row
 from mapi.wire.enums import Source
 from mapi.wire.metrics import SeriesSummary
 from mapi.wire.values import value_to_wire
@@ -100,6 +101,7 @@ def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
         mean=_mean(row, finite_count) if finite_count else None,
         source=Source(row["source"]),
         user=row["user"],
+        pruned=pruned_from_row(row),
     )
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta, field
 from mapi.wire.decoding import Answer
 from mapi.wire.media import MediaFacts
 from mapi.wire.metrics import Curve, SeriesSummary
-from mapi.wire.runs import RunRow
+from mapi.wire.runs import Pruned, RunRow
 from mapi.wire.values import WireValue
 
 __all__ = [
@@ -55,6 +55,10 @@ class Comparison(Answer, kw_only=True):
     media: Annotated[list[list[MediaFacts]], Meta(description="One list a run.")] = field(
         default_factory=list
     )
+    pruned: Annotated[
+        list[Pruned | None],
+        Meta(description="What retention has deleted of each run; null: nothing."),
+    ] = field(default_factory=list)
     curves_omitted: Annotated[
         int, Meta(description="Series whose curves were too many; ask for them with `keys`.")
     ] = 0
@@ -84,6 +88,12 @@ class RunGroup(Answer, kw_only=True):
     by: Annotated[dict[str, WireValue | str | None], Meta(description="Field to value.")]
     runs: Annotated[list[str], Meta(description="Every member.")]
     points: Annotated[list[GroupPoint], Meta(description="By step.")]
+    runs_pruned: Annotated[
+        int,
+        Meta(
+            description="Members with points of the series in the range that retention has deleted: they are missing in `points`."
+        ),
+    ] = 0
 
 
 class RunGroups(Answer, kw_only=True):

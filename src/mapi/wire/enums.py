@@ -137,6 +137,7 @@ class LifeKind(StrEnum):
     MOVED = "moved"  # into an experiment, out of it, or into another one
     TRASHED = "trashed"
     RESTORED = "restored"
+    PRUNED = "pruned"  # retention deleted points, spans, log lines or media for their age
     WARNING = "warning"
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "CurvePoint",
     "MetricsBody",
     "PointRow",
+    "PrunedPoints",
     "SequenceNumber",
     "SeriesColumns",
     "SeriesPage",
@@ -157,6 +158,16 @@ class Writers(Answer, kw_only=True):
     writers: Annotated[list[WriterPosition], Meta(description="By name.")]
 
 
+class PrunedPoints(Answer, kw_only=True):
+    """What retention has deleted of the points of a series."""
+
+    count: Annotated[
+        int | None,
+        Meta(description="How many of all attempts together; null where one was asked for."),
+    ]
+    last_step: Annotated[int, Meta(description="Up to this step there were some.")]
+
+
 class SeriesSummary(Answer, kw_only=True):
     """What is known of one series without its points."""
 
@@ -165,7 +176,9 @@ class SeriesSummary(Answer, kw_only=True):
     name: Annotated[str, Meta(description="What it is called where it was logged.")]
     attempt: Annotated[int, Meta(description="The newest attempt that wrote the series.")]
     is_scalar: Annotated[bool, Meta(description="One value without a step.")]
-    count: Annotated[int, Meta(description="Points kept.")]
+    count: Annotated[
+        int, Meta(description="Points that were kept, those that retention has deleted too.")
+    ]
     nonfinite_count: Annotated[int, Meta(description="Of them NaN or infinite.")]
     first_time: Annotated[datetime, Meta(description="The earliest time of a point.")]
     last_time: Annotated[datetime, Meta(description="The latest time of a point.")]
@@ -178,6 +191,12 @@ class SeriesSummary(Answer, kw_only=True):
     mean: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
     user: Annotated[str, Meta(description="Who began it.")] = ""
+    pruned: Annotated[
+        PrunedPoints | None,
+        Meta(
+            description="Points that all this speaks of, and that nobody can read any more; null: none."
+        ),
+    ] = None
 
 
 class SeriesPage(Answer, kw_only=True):
@@ -234,3 +253,7 @@ class Curve(Answer, kw_only=True):
         int, Meta(description="Points that lie in no bucket, as the axis has no place for them.")
     ] = 0
     next_cursor: Annotated[str | None, Meta(description="For the next points.")] = None
+    pruned: Annotated[
+        PrunedPoints | None,
+        Meta(description="Points of the range that retention may have deleted; null: none."),
+    ] = None

@@ -24,6 +24,7 @@ __all__ = [
     "ParseBody",
     "ParsedFilter",
     "ProjectName",
+    "Pruned",
     "RunCreate",
     "RunFacts",
     "RunFields",
@@ -192,6 +193,21 @@ class RunPatch(Request, kw_only=True):
     ] = UNSET
 
 
+_Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Pruned(Answer, kw_only=True):
+    """What retention has deleted of a run for its age, in all."""
+
+    time: Annotated[
+        Annotated[datetime, Meta(tz=True)], Meta(description="When it did so for the last time.")
+    ]
+    points: Annotated[_Count, Meta(description="Their summaries stay.")] = 0
+    log_lines: Annotated[_Count, Meta(description="How many.")] = 0
+    spans: Annotated[_Count, Meta(description="How many.")] = 0
+    media_items: Annotated[_Count, Meta(description="How many.")] = 0
+
+
 class RunFacts(Answer, kw_only=True):
     """One run."""
 
@@ -222,6 +238,10 @@ class RunFacts(Answer, kw_only=True):
     dropped: Annotated[dict[str, int], Meta(description="What budgets dropped, by budget.")] = (
         field(default_factory=dict)
     )
+    pruned: Annotated[
+        Pruned | None,
+        Meta(description="What retention deleted; null: nothing. `…/life` says when and why."),
+    ] = None
     etag: Annotated[
         str, Meta(description="The version, for `If-Match`; covers what PATCH can change.")
     ]
@@ -249,10 +269,18 @@ class LifeEntry(Answer, kw_only=True):
     after: Annotated[str | None, Meta(description="The status, name or experiment since.")] = None
     reason: Annotated[str | None, Meta(description="Why, where that was said.")] = None
     code: Annotated[WarningCode | None, Meta(description="Of a warning.")] = None
-    message: Annotated[str, Meta(description="Of a warning; its text grows with its counts.")] = ""
-    counts: Annotated[dict[str, int], Meta(description="What was dropped, by budget.")] = field(
-        default_factory=dict
-    )
+    message: Annotated[
+        str, Meta(description="Of a warning or a pruning; its text grows with its counts.")
+    ] = ""
+    counts: Annotated[
+        dict[str, int],
+        Meta(
+            description="What was dropped, by budget; or pruned: `points`, `log_lines`, `spans`, `media_items`."
+        ),
+    ] = field(default_factory=dict)
+    days: Annotated[
+        int | None, Meta(description="Of a pruning: the run had ended longer ago.")
+    ] = None
 
 
 class RunLife(Answer, kw_only=True):

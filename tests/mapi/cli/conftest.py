@@ -14,6 +14,7 @@ from mapi.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.mapi.tenants import Tenant
 
@@ -44,6 +45,19 @@ def mapi(url: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, capfdbinary:
         outcome = Outcome(found, out.decode(), err.decode())
         assert found == code, outcome.out + outcome.err
         return outcome
+
+    return called
+
+
+@pytest.fixture
+def admin(mapi: Any, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run a command of `mapi admin` on the database of the tests."""
+    monkeypatch.setenv("MAPI_DATABASE_URL", database_url)
+    monkeypatch.setenv("MAPI_BUNDLES_URL", f"file://{tmp_path / 'objects'}")
+    monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
+
+    def called(*words: str, code: int = 0) -> Any:
+        return mapi("admin", *words, code=code)
 
     return called
 

@@ -5,28 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from tests.mapi.tenants_access import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from uuid import UUID
 
     from tests.mapi.tenants import Tenant
-
-
-@pytest.fixture
-def admin(mapi: Any, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run a command of `mapi admin` on the database of the tests."""
-    monkeypatch.setenv("MAPI_DATABASE_URL", database_url)
-    monkeypatch.setenv("MAPI_BUNDLES_URL", f"file://{tmp_path / 'objects'}")
-    monkeypatch.setenv("MAPI_HOME", str(tmp_path / "home"))
-
-    def called(*words: str, code: int = 0) -> Any:
-        return mapi("admin", *words, code=code)
-
-    return called
 
 
 def over(tenant: Tenant) -> UUID:
@@ -75,6 +60,7 @@ def refusing(tenant: Tenant, table: str, what: str) -> Iterator[None]:
 def test_a_retention_that_failed_in_one_tenant_ends_with_1_names_it_and_does_the_others(
     admin: Any, tenant: Tenant, other_tenant: Tenant
 ) -> None:
+    admin("retention")  # what other tests left
     broken, fine = over(tenant), over(other_tenant)
     with refusing(tenant, "runs", "delete"):
         told = admin("retention", code=1)

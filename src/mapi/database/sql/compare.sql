@@ -1,22 +1,29 @@
 -- name: runs
 select
     run.id, run.project_id, run.kind, run.status, run.name, run.experiment_id, run.user_name,
-    run.created, run.started, run.finished, run.version, run.change_seq
+    run.created, run.started, run.finished, run.version, run.change_seq, run.pruned
 from unnest(%(runs)s::uuid[]) with ordinality as wanted (id, ordinal)
 join runs as run on run.tenant_id = mapi.current_tenant() and run.id = wanted.id
 order by wanted.ordinal
 
 -- name: summaries
 select
-    run_id, labels_hash, key, labels, attempt, is_scalar, count, nonfinite_count, first_time,
-    last_time, last_step, last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum,
-    source, user_name as "user"
-from run_metric_summary
+    known.run_id, known.labels_hash, known.key, known.labels, known.attempt, known.is_scalar,
+    known.count, known.nonfinite_count, known.first_time, known.last_time, known.last_step,
+    known.last_value, known.min_value, known.min_step, known.max_value, known.max_step,
+    known.finite_sum, known.huge_sum, known.source, known.user_name as "user",
+    pruned.count as pruned_count, pruned.last_step as pruned_last_step
+from run_metric_summary as known
+left join run_pruned_points as pruned
+    on pruned.tenant_id = known.tenant_id
+    and pruned.run_id = known.run_id
+    and pruned.key = known.key
+    and pruned.labels_hash = known.labels_hash
 where
-    tenant_id = mapi.current_tenant()
-    and run_id = any (%(runs)s)
-    and (%(keys)s::text[] is null or key = any (%(keys)s::text[]))
-order by key collate "C", left(labels::text, -1) collate "C", labels_hash
+    known.tenant_id = mapi.current_tenant()
+    and known.run_id = any (%(runs)s)
+    and (%(keys)s::text[] is null or known.key = any (%(keys)s::text[]))
+order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash
 limit %(limit)s
 
 -- name: params

@@ -1,6 +1,8 @@
 -- name: find_parts
 -- The rows of one series, an attempt each, newest first, and from which step they are superseded.
-select series.id, series.attempt, mapi.superseded_from(series), series.tenant_id
+select
+    series.id, series.attempt, mapi.superseded_from(series), series.tenant_id,
+    series.sealed_through_step
 from run_series as series
 where
     series.tenant_id = mapi.current_tenant()
@@ -214,20 +216,27 @@ where tenant_id = mapi.current_tenant() and id = %(run)s
 -- name: list_series
 -- The series of a run with their summaries, from a place in their order on.
 select
-    key, labels, attempt, is_scalar, count, nonfinite_count, first_time, last_time, last_step,
-    last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum,
-    source, user_name as "user", labels_hash,
-    left(labels::text, -1) as labels_text
-from run_metric_summary
+    known.key, known.labels, known.attempt, known.is_scalar, known.count, known.nonfinite_count,
+    known.first_time, known.last_time, known.last_step, known.last_value, known.min_value,
+    known.min_step, known.max_value, known.max_step, known.finite_sum, known.huge_sum,
+    known.source, known.user_name as "user", known.labels_hash,
+    left(known.labels::text, -1) as labels_text,
+    pruned.count as pruned_count, pruned.last_step as pruned_last_step
+from run_metric_summary as known
+left join run_pruned_points as pruned
+    on pruned.tenant_id = known.tenant_id
+    and pruned.run_id = known.run_id
+    and pruned.key = known.key
+    and pruned.labels_hash = known.labels_hash
 where
-    tenant_id = mapi.current_tenant()
-    and run_id = %(run)s
-    and (%(keys)s::text[] is null or key = any (%(keys)s::text[]))
-    and labels @> %(labels)s::jsonb
+    known.tenant_id = mapi.current_tenant()
+    and known.run_id = %(run)s
+    and (%(keys)s::text[] is null or known.key = any (%(keys)s::text[]))
+    and known.labels @> %(labels)s::jsonb
     and (
         %(after_key)s::text is null
-        or (key collate "C", left(labels::text, -1) collate "C", labels_hash)
+        or (known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash)
             > (%(after_key)s, %(after_labels)s::text, %(after_hash)s::int8)
     )
-order by key collate "C", left(labels::text, -1) collate "C", labels_hash
+order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash
 limit %(limit)s

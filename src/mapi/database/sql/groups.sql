@@ -1,7 +1,17 @@
 -- name: find_parts
--- The rows of one series in many runs, an attempt each.
+-- The rows of one series in many runs, an attempt each, and up to which step points of it are gone.
 select
-    member.ordinal - 1, series.id, series.attempt, mapi.superseded_from(series)
+    member.ordinal - 1, series.id, series.attempt, mapi.superseded_from(series),
+    (
+        select pruned.last_step from run_pruned_points as pruned
+        where
+            series.sealed_through_step is not null
+            and pruned.tenant_id = series.tenant_id
+            and pruned.run_id = series.run_id
+            and pruned.key = series.key
+            and pruned.labels_hash = series.labels_hash
+            and pruned.series_id = series.id
+    )
 from unnest(%(runs)s::uuid[]) with ordinality as member (id, ordinal)
 join run_series as series
     on series.tenant_id = mapi.current_tenant()

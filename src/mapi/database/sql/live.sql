@@ -25,13 +25,22 @@ limit %(limit)s
 
 -- name: series
 select
-    key, labels, attempt, is_scalar, count, nonfinite_count, first_time, last_time, last_step,
-    last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum,
-    source, user_name as "user"
-from run_metric_summary
+    known.key, known.labels, known.attempt, known.is_scalar, known.count, known.nonfinite_count,
+    known.first_time, known.last_time, known.last_step, known.last_value, known.min_value,
+    known.min_step, known.max_value, known.max_step, known.finite_sum, known.huge_sum,
+    known.source, known.user_name as "user",
+    pruned.count as pruned_count, pruned.last_step as pruned_last_step
+from run_metric_summary as known
+left join run_pruned_points as pruned
+    on pruned.tenant_id = known.tenant_id
+    and pruned.run_id = known.run_id
+    and pruned.key = known.key
+    and pruned.labels_hash = known.labels_hash
 where
-    tenant_id = mapi.current_tenant() and run_id = %(run)s and change_seq > %(after)s
-order by change_seq, key, labels_hash
+    known.tenant_id = mapi.current_tenant()
+    and known.run_id = %(run)s
+    and known.change_seq > %(after)s
+order by known.change_seq, known.key, known.labels_hash
 limit %(limit)s
 
 -- name: params

@@ -216,6 +216,10 @@ delete from run_spans where tenant_id = mapi.current_tenant() and run_id = %(run
 -- name: note_pruned
 -- The change is its own: neither this nor compaction has anything to do because of it.
 update runs set
+    pruned = case
+        when %(points)s + log_count + span_count = 0 then pruned
+        else mapi.add_pruned(pruned, %(points)s, log_count, span_count, 0)
+    end,
     point_count = point_count - %(points)s,
     compacted_count = 0,
     log_count = 0,
@@ -292,6 +296,7 @@ counted as (
     update runs as run set
         media_count = run.media_count - found.items,
         media_bytes = run.media_bytes - found.size_bytes,
+        pruned = mapi.add_pruned(run.pruned, 0, 0, 0, found.items),
         pruned_seq = run.pruned_seq + (run.pruned_seq = run.change_seq)::int,
         compacted_seq = run.compacted_seq + (run.compacted_seq = run.change_seq)::int,
         change_seq = run.change_seq + 1,
@@ -304,6 +309,51 @@ counted as (
 )
 
 select run_id, object_key, size_bytes from gone
+
+-- name: enter_pruning
+-- Into the life of a run that is locked. Media go in portions: those of one pass grow its entry.
+with grown as (
+    update run_events set
+        time = now(),
+        fields = jsonb_set(
+            fields, '{counts,media_items}',
+            to_jsonb((fields #>> '{counts,media_items}')::int8 + %(media_items)s::int8)
+        ),
+        change_seq = %(change_seq)s
+    where
+        tenant_id = mapi.current_tenant()
+        and run_id = %(run)s
+        and type = 'pruned'
+        and fields ->> 'pass' = %(pass)s::text
+    returning id
+)
+insert into run_events (tenant_id, run_id, type, message, fields, change_seq)
+select
+    mapi.current_tenant(), %(run)s, 'pruned', '',
+    jsonb_strip_nulls(
+        jsonb_build_object(
+            'rule', %(rule)s::text, 'days', %(days)s::int4, 'pass', %(pass)s::text,
+            'counts', jsonb_build_object(
+                'points', nullif(%(points)s::int8, 0), 'log_lines', nullif(%(log_lines)s::int8, 0),
+                'spans', nullif(%(spans)s::int8, 0),
+                'media_items', nullif(%(media_items)s::int8, 0)
+            )
+        )
+    ),
+    %(change_seq)s
+where not exists (select from grown)
+
+-- name: read_pruned
+select pruned from runs where tenant_id = mapi.current_tenant() and id = %(run)s
+
+-- name: read_pruned_points
+-- Of a curve as a whole: how many points its summary counts and nobody can read, and up to where.
+select count, last_step from run_pruned_points
+where
+    tenant_id = mapi.current_tenant()
+    and run_id = %(run)s
+    and key = %(key)s
+    and labels_hash = %(hash)s
 
 -- name: known_objects
 select object_key from run_media

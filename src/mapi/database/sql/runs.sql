@@ -61,7 +61,7 @@ where
 select
     run.id, project.name as project, run.project_id, run.kind, run.status, run.name, run.note,
     run.reason, run.parent_id, run.retry_of_id, run.experiment_id, run.user_name, run.external_id, run.created,
-    run.started, run.finished, run.trashed, run.spec, run.dropped, run.version,
+    run.started, run.finished, run.trashed, run.spec, run.dropped, run.pruned, run.version,
     extract(
         epoch from coalesce(
             run.finished,

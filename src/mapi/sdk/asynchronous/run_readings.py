@@ -77,7 +77,7 @@ class AsyncRunReadings(AsyncResource):
             found += curve.points or []
             cursor = curve.next_cursor
             if cursor is None:
-                return Points.of(curve.key, curve.labels, found)
+                return Points.of(curve, found)
 
     async def curve(  # noqa: PLR0913 - its parts, given by name
         self,

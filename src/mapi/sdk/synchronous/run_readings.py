@@ -79,7 +79,7 @@ class RunReadings(Resource):
             found += curve.points or []
             cursor = curve.next_cursor
             if cursor is None:
-                return Points.of(curve.key, curve.labels, found)
+                return Points.of(curve, found)
 
     def curve(  # noqa: PLR0913 - its parts, given by name
         self,

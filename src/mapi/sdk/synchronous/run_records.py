@@ -93,7 +93,7 @@ class RunRecords(Resource):
         return self._get("runs", id_of(run), answer=RunFacts)
 
     def life(self, run: Named) -> LifeList:
-        """Return what happened to a run, oldest first: status, name, experiment, trash, warnings."""
+        """Return what happened to a run, oldest first: status, name, experiment, trash, warnings, prunings."""
         found: LifeList = []
         while True:
             query = query_of(after=found[-1].id if found else 0, limit=500)
