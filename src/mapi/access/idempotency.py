@@ -31,7 +31,6 @@ __all__ = [
     "check_same",
     "claim_key",
     "keep_answer",
-    "release_key",
 ]
 
 #: A UUID has 36; the rest is for names that mean something.
@@ -142,13 +141,6 @@ async def keep_answer(
             "status": answer.status,
             "body": sealed,
         },
-    )
-
-
-async def release_key(connection: Connection, principal: Principal, key: RequestKey) -> None:
-    """Let go of a key whose request made nothing."""
-    await connection.execute(
-        query("access.release_key"), {"principal": principal.token_id, "key": key.text}
     )
 
 

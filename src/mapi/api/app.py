@@ -47,7 +47,6 @@ from mapi.api import (
 from mapi.api.authentication import RequestLimits, TokenAuthentication
 from mapi.api.entrance import Entrance
 from mapi.api.front import Front
-from mapi.api.idempotency import idempotent
 from mapi.api.meters import Meters
 from mapi.api.methods import Methods
 from mapi.api.oidc import IdentityProvider
@@ -202,7 +201,6 @@ def build_app(
                 uses=uses,
                 limits=RequestLimits(entrance.requests_per_second),
             ),
-            idempotent(database),
         ],
         guards=[require_scope, refuse_unknown_parameters],
         exception_handlers=answers_by_exception(),

@@ -13,7 +13,7 @@ from mapi.access.identifiers import EXPERIMENT, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import MERGE_PATCH, read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
-from mapi.api.idempotency import MAKES
+from mapi.api.idempotency import MAKES, Made, answer_once, key_of
 from mapi.api.links import next_link
 from mapi.api.preconditions import etag_of, expected_versions, is_known
 from mapi.api.rights import RIGHT
@@ -89,9 +89,10 @@ async def create(
     if_exists: FromQuery[Literal["fail", "get"]] = "fail",
 ) -> Response[ExperimentFacts]:
     """Make an experiment; with `if_exists=get`, one of the same name is answered as it is."""
-    sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), ExperimentCreate)
+    body = await read_body(request, bytes_max=BODY_BYTES_MAX)
+    sent = decode(body, ExperimentCreate)
 
-    async def work(connection: Connection) -> tuple[ExperimentFacts, bool]:
+    async def work(connection: Connection) -> Made[ExperimentFacts]:
         project_id = await resolve_project(
             connection, request.user, sent.project, pointer="/project"
         )
@@ -99,14 +100,11 @@ async def create(
         experiment_id, is_new = await create_experiment(
             connection, project_id, sent, is_got=if_exists == "get"
         )
-        return await get_experiment(connection, experiment_id), is_new
+        found = await get_experiment(connection, experiment_id)
+        headers = {"etag": etag_of(found), "location": f"/v1/experiments/{found.id}"}
+        return Made.of(found, is_new=is_new, headers=headers)
 
-    found, is_new = await database.run(request.user.reach, work)
-    return Response(
-        found,
-        status_code=201 if is_new else 200,
-        headers={"ETag": etag_of(found), "Location": f"/v1/experiments/{found.id}"},
-    )
+    return await answer_once(database, request, key=key_of(request, body), work=work)
 
 
 @get(

@@ -10,7 +10,7 @@ from mapi.access.projects import create_project, list_projects
 from mapi.access.rights import Principal
 from mapi.api.bodies import read_body
 from mapi.api.description import ANSWERS, BODY
-from mapi.api.idempotency import MAKES
+from mapi.api.idempotency import MAKES, Made, answer_once, key_of
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.wire.administration import ProjectCreate, ProjectFacts, ProjectPage
@@ -46,8 +46,10 @@ async def create(
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)
     sent = decode(body, ProjectCreate, bytes_max=BODY_BYTES_MAX)
 
-    async def work(connection: Connection) -> tuple[ProjectFacts, bool]:
-        return await create_project(connection, request.user, sent.name, is_got=if_exists == "get")
+    async def work(connection: Connection) -> Made[ProjectFacts]:
+        found, is_new = await create_project(
+            connection, request.user, sent.name, is_got=if_exists == "get"
+        )
+        return Made.of(found, is_new=is_new)
 
-    found, is_new = await database.run(request.user.reach, work)
-    return Response(found, status_code=201 if is_new else 200)
+    return await answer_once(database, request, key=key_of(request, body), work=work)

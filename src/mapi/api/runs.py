@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-import msgspec
 from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
@@ -52,17 +51,16 @@ __all__ = [
 ]
 
 _PATCH_TYPES = (MERGE_PATCH, "application/json")
-_encoder = msgspec.json.Encoder()
 
 
 @post(
     "/v1/runs",
-    opt={RIGHT: Scope.WRITE, BODY: RunCreate, ANSWERS: (200, 201)},
+    opt={RIGHT: Scope.WRITE, BODY: RunCreate, MAKES: True, ANSWERS: (200, 201)},
     summary="Make a run",
 )
 async def create(
     request: Request[Principal, Any, Any], database: NamedDependency[Database]
-) -> Response[bytes]:
+) -> Response[RunFacts]:
     """Make a run that is logged from outside; one with the same `external_id` is answered as it is."""
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)
     key = key_of(request, body)
@@ -71,16 +69,16 @@ async def create(
     if made is not None:
         return _made(made.run, is_new=True, is_repeated=made.is_repeated).response()
 
-    async def work(connection: Connection) -> Made:
+    async def work(connection: Connection) -> Made[RunFacts]:
         run_id, is_new = await create_run(connection, request.user, sent)
         return _made(await get_run(connection, run_id), is_new=is_new)
 
     return await answer_once(database, request, key=key, work=work)
 
 
-def _made(run: RunFacts, *, is_new: bool, is_repeated: bool = False) -> Made:
+def _made(run: RunFacts, *, is_new: bool, is_repeated: bool = False) -> Made[RunFacts]:
     headers = {"etag": etag_of(run), "location": f"/v1/runs/{run.id}"}
-    return Made(201 if is_new else 200, headers, _encoder.encode(run), is_repeated=is_repeated)
+    return Made.of(run, is_new=is_new, headers=headers, is_repeated=is_repeated)
 
 
 @get("/v1/runs/{run:str}", opt={RIGHT: Scope.READ, ANSWERS: (200, 304)}, summary="Read a run")
@@ -173,16 +171,12 @@ async def retry(
 ) -> Response[RunFacts]:
     """Make a run that tries again what this one was to do, in its experiment and linked to it."""
 
-    async def work(connection: Connection) -> RunFacts:
+    async def work(connection: Connection) -> Made[RunFacts]:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.WRITE)
-        return await get_run(connection, await retry_run(connection, run_id, by=request.user.name))
+        made_id = await retry_run(connection, run_id, by=request.user.name)
+        return _made(await get_run(connection, made_id), is_new=True)
 
-    made = await database.run(request.user.reach, work)
-    return Response(
-        made,
-        status_code=201,
-        headers={"ETag": etag_of(made), "Location": f"/v1/runs/{made.id}"},
-    )
+    return await answer_once(database, request, key=key_of(request), work=work)
 
 
 @delete(

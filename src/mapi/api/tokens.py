@@ -10,7 +10,7 @@ from mapi.access.rights import Principal
 from mapi.access.tokens import create_token, list_tokens, revoke_token
 from mapi.api.bodies import read_body
 from mapi.api.description import BODY
-from mapi.api.idempotency import MAKES
+from mapi.api.idempotency import MAKES, Made, answer_once, key_of
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
 from mapi.wire.administration import TokenCreate, TokenMade, TokenPage
@@ -39,10 +39,10 @@ async def create(
     body = await read_body(request, bytes_max=BODY_BYTES_MAX)
     sent = decode(body, TokenCreate, bytes_max=BODY_BYTES_MAX)
 
-    async def work(connection: Connection) -> TokenMade:
-        return await create_token(connection, request.user, sent)
+    async def work(connection: Connection) -> Made[TokenMade]:
+        return Made.of(await create_token(connection, request.user, sent))
 
-    return Response(await database.run(request.user.reach, work), status_code=201)
+    return await answer_once(database, request, key=key_of(request, body), work=work)
 
 
 @delete("/v1/tokens/{token:str}", opt={RIGHT: Scope.READ}, summary="Revoke a token")

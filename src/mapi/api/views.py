@@ -11,7 +11,7 @@ from mapi.access.identifiers import VIEW, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.bodies import MERGE_PATCH, read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, VERSION_PROBLEMS
-from mapi.api.idempotency import MAKES
+from mapi.api.idempotency import MAKES, Made, answer_once, key_of
 from mapi.api.preconditions import expected_versions, is_known
 from mapi.api.rights import RIGHT
 from mapi.database.door import Connection, Database
@@ -63,9 +63,10 @@ async def create(
 
     With `if_exists=get`, one of the same name is answered as it is.
     """
-    sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), ViewCreate)
+    body = await read_body(request, bytes_max=BODY_BYTES_MAX)
+    sent = decode(body, ViewCreate)
 
-    async def work(connection: Connection) -> tuple[ViewFacts, bool]:
+    async def work(connection: Connection) -> Made[ViewFacts]:
         project_id = await resolve_project(
             connection, request.user, sent.project, pointer="/project"
         )
@@ -73,14 +74,11 @@ async def create(
         view_id, is_new = await create_view(
             connection, project_id, sent, is_got=if_exists == "get"
         )
-        return await get_view(connection, view_id), is_new
+        found = await get_view(connection, view_id)
+        headers = {"etag": found.etag, "location": f"/v1/saved-views/{found.id}"}
+        return Made.of(found, is_new=is_new, headers=headers)
 
-    found, is_new = await database.run(request.user.reach, work)
-    return Response(
-        found,
-        status_code=201 if is_new else 200,
-        headers={"ETag": found.etag, "Location": f"/v1/saved-views/{found.id}"},
-    )
+    return await answer_once(database, request, key=key_of(request, body), work=work)
 
 
 @get(

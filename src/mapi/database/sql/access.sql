@@ -263,10 +263,11 @@ where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = 
 update idempotency_keys set status = %(status)s, body = %(body)s
 where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = %(key)s
 
--- name: release_key
-delete from idempotency_keys
-where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = %(key)s
-
 -- name: drop_old_keys
-delete from idempotency_keys
-where tenant_id = mapi.current_tenant() and created < now() - interval '24 hours'
+-- Others that delete them at the same time are not waited for: they have work to do before they end.
+delete from idempotency_keys as one
+where one.ctid = any (array(
+    select old.ctid from idempotency_keys as old
+    where old.tenant_id = mapi.current_tenant() and old.created < now() - interval '24 hours'
+    for update skip locked
+))
