@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import socket
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +31,7 @@ from mapi.sdk.repeating import TRIES_MAX
 from mapi.wire.enums import ProblemCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 both = pytest.mark.parametrize("kind", BOTH)
@@ -172,6 +175,52 @@ def test_what_makes_a_thing_carries_one_key_through_all_its_tries(kind: str) -> 
     keys = {one.headers["idempotency-key"] for one in server.asked}
     assert len(server.asked) == 3
     assert len(keys) == 1
+
+
+@both
+def test_the_head_of_a_small_request_and_its_body_go_together(kind: str) -> None:
+    with one_piece() as (url, pieces):
+        ask(kind, url, "runs.create", name="a")
+    (piece,) = pieces
+    assert piece.startswith(b"POST /v1/runs HTTP/1.1\r\n")
+    assert piece.endswith(b'"name":"a"}')
+
+
+@both
+def test_what_is_larger_than_a_piece_arrives_whole(kind: str) -> None:
+    note = "".join(f"{number}," for number in range(3_500))
+    with serving_script(says(201, FACTS)) as server:
+        ask(kind, server.url, "runs.create", note=note)
+    (asked,) = server.asked
+    assert json.loads(asked.body)["note"] == note
+
+
+@contextlib.contextmanager
+def one_piece() -> Iterator[tuple[str, list[bytes]]]:
+    """Answer what comes with the first bytes of a connection, and keep those."""
+    pieces: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(10)
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.settimeout(10)
+                # Whatever is sent later is not in it: the client waits for an answer only then.
+                pieces.append(connection.recv(65_536))
+                body = json.dumps(FACTS).encode()
+                connection.sendall(
+                    b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"
+                    b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+                )
+                connection.recv(1)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}", pieces
+        finally:
+            thread.join(20)
 
 
 @both

@@ -8,6 +8,7 @@ would hold a call for as long as it likes.
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -88,15 +89,30 @@ class _Network(httpcore.AsyncNetworkBackend):
 
 
 class _Stream(httpcore.AsyncNetworkStream):
-    """One connection."""
+    """One connection.
+
+    The library writes the head of a request and its body apart, and then reads. What is small waits
+    for what comes next: as one message it wakes the server once.
+    """
 
     def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
         self._inner = inner
+        self._held = b""
 
     async def read(self, max_bytes: int, timeout: Any = None) -> bytes:  # noqa: ASYNC109
+        if self._held:
+            # A server that closes before it has read all may have answered, as the library has it.
+            with suppress(httpcore.WriteError):
+                await self._send(timeout)
         return await self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
 
     async def write(self, buffer: bytes, timeout: Any = None) -> None:  # noqa: ASYNC109
+        self._held += buffer
+        if len(self._held) >= _WRITE_BYTES:
+            await self._send(timeout)
+
+    async def _send(self, timeout: Any) -> None:  # noqa: ASYNC109
+        buffer, self._held = self._held, b""
         # In pieces, as the library gives each of its writes all of the time.
         for at in range(0, len(buffer), _WRITE_BYTES):
             piece = buffer[at : at + _WRITE_BYTES]

@@ -68,6 +68,7 @@ class AsyncTransport:
         self.tries = tries
         self._limit = limit
         self._prefix = urlsplit(server.url).path
+        self._origin: httpcore.URL | None = None
         self._headers = {
             "User-Agent": agent,
             "Accept": "application/json, */*",
@@ -292,7 +293,7 @@ class AsyncTransport:
         try:
             async with self._opened().stream(
                 call.method,
-                f"{self._origin}{self._prefix}{call.path}",
+                self._address(call.path),
                 headers=list(headers.items()),
                 # The library takes anything that can be gone through; its types say less.
                 content=call.body if content is None else cast("Any", content),
@@ -335,10 +336,17 @@ class AsyncTransport:
                 f"{where}: the connection broke before the answer was whole ({_said(error)})."
             ) from None
 
-    @property
-    def _origin(self) -> str:
-        parts = urlsplit(self.server.url)
-        return f"{parts.scheme}://{parts.netloc}"
+    def _address(self, path: str) -> httpcore.URL:
+        # In parts: of a text the library would take the same apart for each call.
+        if self._origin is None:
+            self._origin = httpcore.URL(self.server.url)
+        origin = self._origin
+        return httpcore.URL(
+            scheme=origin.scheme,
+            host=origin.host,
+            port=origin.port,
+            target=f"{self._prefix}{path}" or "/",
+        )
 
     def _opened(self) -> httpcore.AsyncConnectionPool:
         # After a fork the connections are the parent's: two processes would read each other's
