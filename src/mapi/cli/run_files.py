@@ -97,6 +97,7 @@ _KINDS: Final = {
     "experiment": "experiments",
     "view": "saved views",
     "points": "points",
+    "pruned": "pruned curves",
     "param": "params",
     "tag": "tags",
     "log": "log lines",

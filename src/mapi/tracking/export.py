@@ -17,6 +17,7 @@ from mapi.search import page_statements, position_of
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.curves import CurvePart, Stored
 from mapi.tracking.export_slices import SliceReader
+from mapi.tracking.pruned import pruned_from_json
 from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
 from mapi.wire.exchange import (
     AttemptLine,
@@ -28,6 +29,8 @@ from mapi.wire.exchange import (
     MediaLine,
     ParamLine,
     PointsLine,
+    PrunedLine,
+    PrunedSummary,
     RunLine,
     SpanLine,
     TagLine,
@@ -199,6 +202,8 @@ async def _run_lines(
     ]
     async for document in _documents(reader):
         yield [document]
+    async for rows in reader.slices("export.pruned", "id", 0):
+        yield [_pruned_line(reader.run, row) for row in rows]
     async for one in _series_slices(reader):
         yield [_points_line(one)]
     async for rows in reader.slices("export.logs", "id", 0):
@@ -250,6 +255,7 @@ def _run_line(run: str, row: dict[str, Any]) -> RunLine:
         started=row["started"],
         finished=row["finished"],
         spec=row["spec"],
+        pruned=pruned_from_json(row["pruned"]),
     )
 
 
@@ -259,6 +265,19 @@ async def _documents(reader: SliceReader) -> AsyncIterator[DocumentLine]:
         row = rows[0]
         yield DocumentLine(run=reader.run, **row)
         after = {f"after_{name}": row[name] for name in ("name", "stream", "rank")}
+
+
+def _pruned_line(run: str, row: dict[str, Any]) -> PrunedLine:
+    summary = row["summary"]
+    return PrunedLine(
+        run=run,
+        **{
+            **_without_id(row),
+            "source": Source(row["source"]),
+            # One that an attempt anew has taken the place of stands in no summary.
+            "summary": None if summary is None else msgspec.convert(summary, PrunedSummary),
+        },
+    )
 
 
 def _points_line(one: SeriesSlice) -> PointsLine:

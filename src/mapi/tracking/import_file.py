@@ -20,6 +20,7 @@ from mapi.series.names import (
     check_tag,
 )
 from mapi.tracking.experiments import check_experiment_name
+from mapi.tracking.import_pruned import check_pruned
 from mapi.tracking.logs import checked_lines
 from mapi.tracking.spans import SPAN_FIELDS_BYTES_MAX
 from mapi.tracking.texts import json_text
@@ -39,6 +40,7 @@ from mapi.wire.exchange import (
     MediaLine,
     ParamLine,
     PointsLine,
+    PrunedLine,
     RunLine,
     SpanLine,
     TagLine,
@@ -211,6 +213,8 @@ class _Check:
             self._name(number, "/external_id", "external id", text=line.external_id)
         for at, wrong in (("/name", check_name(line.name)), ("/note", check_note(line.note))):
             _check(number, at, wrong)
+        if line.pruned is not None:
+            self._check_time(number, "/pruned/time", line.pruned.time)
         if line.spec is not None or line.kind is not RunKind.EXTERNAL:
             self.facts.is_trusted = True
         self.facts.runs.append(run_id)
@@ -234,6 +238,10 @@ class _Check:
                     number,
                     lambda: json_text(line.content, "/content", bytes_max=DOCUMENT_BYTES_MAX),
                 )
+            case PrunedLine():
+                late = "what was pruned stands before the points that are left"
+                _check(number, "/type", late if self._has_points else None)
+                self._take_pruned(number, line)
             case PointsLine():
                 self._has_points = True
                 self._take_points(number, line)
@@ -261,17 +269,32 @@ class _Check:
                 error.faults[0].message,
             )
 
+    def _take_pruned(self, number: int, line: PrunedLine) -> None:
+        _take_series(number, line)
+        if line.summary is None:
+            return
+        for name in ("first_time", "last_time"):
+            self._check_time(number, f"/summary/{name}", getattr(line.summary, name))
+        wrong = check_pruned(line.summary)
+        if wrong is not None:
+            _refuse(number, f"/summary/{wrong[0]}", wrong[1])
+
     def _take_points(self, number: int, line: PointsLine) -> None:
-        _check(number, "/key", check_key(line.key))
-        _check(number, "/labels", check_labels(line.labels, reserved=True))
-        rank = line.labels.get("rank", "1")
-        if not (rank.isascii() and rank.isdigit() and len(rank) <= 9 and str(int(rank)) == rank):
-            _refuse(number, "/labels/rank", f"{rank[:80]!r} is no rank")
+        _take_series(number, line)
         for name in ("steps", "times"):
             if len(getattr(line, name)) != len(line.values):
                 _refuse(number, f"/{name}", f"there is one of the {name} for each value")
         for at, time_us in enumerate(line.times):
             _check(number, f"/times/{at}", check_time_us(time_us, now_us=self._now_us))
+
+
+def _take_series(number: int, line: PointsLine | PrunedLine) -> None:
+    """Look at the name of a series."""
+    _check(number, "/key", check_key(line.key))
+    _check(number, "/labels", check_labels(line.labels, reserved=True))
+    rank = line.labels.get("rank", "1")
+    if not (rank.isascii() and rank.isdigit() and len(rank) <= 9 and str(int(rank)) == rank):
+        _refuse(number, "/labels/rank", f"{rank[:80]!r} is no rank")
 
 
 def log_lines(lines: Sequence[LogRecord]) -> list[LogLine]:

@@ -12,6 +12,7 @@ from mapi.tracking.attempts import register_attempt
 from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
 from mapi.tracking.documents import put_document
 from mapi.tracking.import_file import log_lines, span_rows
+from mapi.tracking.import_pruned import write_pruned
 from mapi.tracking.ingest import write_points
 from mapi.tracking.logs import append_lines, checked_lines
 from mapi.tracking.notes import write_params, write_tags
@@ -24,6 +25,7 @@ from mapi.wire.exchange import (
     MediaLine,
     ParamLine,
     PointsLine,
+    PrunedLine,
     SpanLine,
     TagLine,
 )
@@ -88,14 +90,9 @@ class LineWriter:
             case TagLine():
                 await self._write_tags(lines)
             case DocumentLine() as document:
-                if self._is_new:
-                    await put_document(
-                        self._connection,
-                        self._run_id,
-                        name=document.name,
-                        content=document.content,
-                        sender=self._sender(stream=document.stream, rank=document.rank),
-                    )
+                await self._write_document(document)
+            case PrunedLine():
+                await self._write_pruned(lines)
             case PointsLine() as points:
                 await self._write_points(points)
             case LogRecord():
@@ -171,6 +168,25 @@ class LineWriter:
                 },
             )
 
+    async def _write_document(self, line: DocumentLine) -> None:
+        if self._is_new:
+            await put_document(
+                self._connection,
+                self._run_id,
+                name=line.name,
+                content=line.content,
+                sender=self._sender(stream=line.stream, rank=line.rank),
+            )
+
+    async def _write_pruned(self, lines: Sequence[PrunedLine]) -> None:
+        for line in lines:
+            sender = self._sender(source=line.source, **_who_wrote(line))
+            warning = await write_pruned(
+                self._connection, self._run_id, line, sender=sender, is_new=self._is_new
+            )
+            if warning is not None:
+                self._warn(f"The budget of a run had no room for all series: {warning}")
+
     async def _write_points(self, line: PointsLine) -> None:
         count = len(line.values)
         batch = PointBatch.of(
@@ -186,12 +202,7 @@ class LineWriter:
             self._connection,
             self._run_id,
             batch,
-            sender=self._sender(
-                source=line.source,
-                stream=line.labels.get("stream", ""),
-                rank=int(line.labels.get("rank", "0")),
-                attempt=line.attempt,
-            ),
+            sender=self._sender(source=line.source, **_who_wrote(line)),
         )
         self._count(counts, "points")
 
@@ -227,3 +238,12 @@ class LineWriter:
     def _count(self, counts: Counts, what: str) -> None:
         if counts.rejected:
             self._warn(f"The budget of a run had no room for all {what}: {counts.warning}")
+
+
+def _who_wrote(line: PointsLine | PrunedLine) -> dict[str, Any]:
+    """Return stream, rank and attempt of points, as a sender has them."""
+    return {
+        "stream": line.labels.get("stream", ""),
+        "rank": int(line.labels.get("rank", "0")),
+        "attempt": line.attempt,
+    }

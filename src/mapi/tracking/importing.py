@@ -14,6 +14,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+import msgspec
+
 from mapi.access.audit import record
 from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
 from mapi.access.projects import project_names
@@ -227,6 +229,9 @@ class _Import:
                 "created": line.created,
                 "started": line.started,
                 "finished": line.finished,
+                "pruned": None
+                if line.pruned is None
+                else msgspec.json.encode(line.pruned).decode(),
             },
         )
         is_new = await cursor.fetchone() is not None

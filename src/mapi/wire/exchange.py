@@ -5,6 +5,7 @@
     {"type":"run", ...}        each run, and below it, in this order, what it has:
     {"type":"attempt", ...}    before the points that they wrote
     {"type":"param", ...} {"type":"tag", ...} {"type":"document", ...}
+    {"type":"pruned", ...}     what is known of points that retention deleted: of one series and attempt
     {"type":"points", ...}     columns of one series and attempt, by step; a long one in several lines
     {"type":"log", ...} {"type":"span", ...}   in the order they were logged
     {"type":"media", ...}      what it is; the bytes travel separately
@@ -22,7 +23,7 @@ from msgspec import Meta, field
 from mapi.wire.decoding import Request
 from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
 from mapi.wire.metrics import SequenceNumber, Step, StreamName
-from mapi.wire.runs import RunId
+from mapi.wire.runs import Pruned, RunId
 from mapi.wire.values import WireValue
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "MediaLine",
     "ParamLine",
     "PointsLine",
+    "PrunedLine",
+    "PrunedSummary",
     "RunLine",
     "SpanLine",
     "TagLine",
@@ -52,6 +55,8 @@ LINE_BYTES_MAX = 8 << 20
 _Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
 _Rank: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _Number: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+#: What a float counts exactly; so many of the largest values have a sum that is finite.
+_Points: TypeAlias = Annotated[int, Meta(ge=1, le=2**53)]
 _Labels: TypeAlias = dict[str, str]
 _GroupId: TypeAlias = Annotated[str, Meta(max_length=100)]
 _GroupName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -117,6 +122,9 @@ class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
     started: Annotated[_Time | None, Meta(description="When it began.")]
     finished: Annotated[_Time | None, Meta(description="When it ended.")]
     spec: Annotated[dict[str, Any] | None, Meta(description="What was executed.")]
+    pruned: Annotated[
+        Pruned | None, Meta(description="What retention had deleted of it, in all.")
+    ] = None
 
 
 class AttemptLine(Request, kw_only=True, tag="attempt", tag_field="type"):
@@ -163,6 +171,39 @@ class DocumentLine(Request, kw_only=True, tag="document", tag_field="type"):
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
     rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
     content: Annotated[dict[str, Any], Meta(description="At most 1 MiB of JSON.")]
+
+
+class PrunedSummary(Request, kw_only=True):
+    """What the summary of a series said of points that are gone."""
+
+    count: Annotated[_Points, Meta(description="How many.")]
+    nonfinite_count: Annotated[int, Meta(ge=0, le=2**53, description="Of them NaN or infinite.")]
+    first_time: Annotated[_Time, Meta(description="The earliest time of a point.")]
+    last_time: Annotated[_Time, Meta(description="The latest.")]
+    last_step: Annotated[Step, Meta(description="The highest step.")]
+    last_value: Annotated[WireValue, Meta(description="The value there.")]
+    min_value: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
+    min_step: Annotated[Step | None, Meta(description="The lowest step that has it.")]
+    max_value: Annotated[float | None, Meta(description="Of the finite values; null without any.")]
+    max_step: Annotated[Step | None, Meta(description="The lowest step that has it.")]
+    finite_sum: Annotated[float, Meta(description="Of finite values below 1e290.")]
+    huge_sum: Annotated[float, Meta(description="Of the finite others, made smaller by 2^64.")]
+
+
+class PrunedLine(Request, kw_only=True, tag="pruned", tag_field="type"):
+    """Points of one series that one attempt wrote, and that retention deleted."""
+
+    run: Annotated[RunId, Meta(description="Their run.")]
+    key: Annotated[str, Meta(max_length=64, description="The key of the metric.")]
+    labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
+    attempt: Annotated[_Number, Meta(description="Which attempt wrote them.")]
+    source: Annotated[Source, Meta(description="Which way they came.")]
+    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
+    last_step: Annotated[Step, Meta(description="The highest step of one that is gone.")]
+    summary: Annotated[
+        PrunedSummary | None,
+        Meta(description="Of those of all attempts; with the newest of them."),
+    ] = None
 
 
 class PointsLine(Request, kw_only=True, tag="points", tag_field="type"):
@@ -235,6 +276,7 @@ ExportLine: TypeAlias = (
     | ParamLine
     | TagLine
     | DocumentLine
+    | PrunedLine
     | PointsLine
     | LogRecord
     | SpanLine

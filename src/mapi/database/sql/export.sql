@@ -3,7 +3,7 @@ select
     run.id, run.project_id, run.kind, run.status, run.name, run.note, run.reason, run.parent_id,
     run.retry_of_id, run.experiment_id, experiment.name as experiment, run.user_name, run.external_id,
     run.created, run.started,
-    run.finished, run.spec
+    run.finished, run.spec, run.pruned
 from runs as run
 left join experiments as experiment
     on experiment.tenant_id = run.tenant_id and experiment.id = run.experiment_id
@@ -40,6 +40,40 @@ select id, attempt, key, labels, source, user_name as "user", tenant_id
 from run_series
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
 order by id
+limit %(limit)s
+
+-- name: pruned
+-- Series with points that are gone, and what their summary said of them: it stands with the newest
+-- attempt among them.
+select
+    series.id, series.key, series.labels, series.attempt, series.source,
+    series.user_name as "user", series.sealed_through_step as last_step, to_jsonb(known) as summary
+from run_series as series
+left join lateral (
+    select
+        pruned.count, pruned.nonfinite_count, pruned.first_time, pruned.last_time,
+        pruned.last_step,
+        case
+            when pruned.last_value in ('NaN', 'Infinity', '-Infinity')
+                then to_jsonb(pruned.last_value::text)
+            else to_jsonb(pruned.last_value)
+        end as last_value,
+        pruned.min_value, pruned.min_step, pruned.max_value, pruned.max_step,
+        pruned.finite_sum, pruned.huge_sum
+    from run_metric_pruned as pruned
+    where
+        pruned.tenant_id = series.tenant_id
+        and pruned.run_id = series.run_id
+        and pruned.key = series.key
+        and pruned.labels_hash = series.labels_hash
+        and pruned.series_id = series.id
+) as known on true
+where
+    series.tenant_id = mapi.current_tenant()
+    and series.run_id = %(run)s
+    and series.sealed_through_step is not null
+    and series.id > %(after)s
+order by series.id
 limit %(limit)s
 
 -- name: logs

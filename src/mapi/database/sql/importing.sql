@@ -5,11 +5,12 @@ set local mapi.is_import = 'yes'
 -- name: insert_run
 insert into runs (
     tenant_id, id, project_id, kind, status, name, note, reason, spec, experiment_id, user_name,
-    external_id, created, started, finished, heartbeat
+    external_id, created, started, finished, heartbeat, pruned
 )
 select
     mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
-    %(reason)s, %(spec)s::jsonb, %(experiment)s, %(user)s, %(external_id)s, %(created)s, %(started)s, %(finished)s, now()
+    %(reason)s, %(spec)s::jsonb, %(experiment)s, %(user)s, %(external_id)s, %(created)s, %(started)s, %(finished)s, now(),
+    %(pruned)s::jsonb
 on conflict do nothing
 returning id
 
@@ -64,6 +65,23 @@ where
 -- name: known_tags
 select key from run_tags
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and key = any (%(keys)s)
+
+-- name: seal_series
+update run_series set sealed_through_step = %(last_step)s
+where tenant_id = mapi.current_tenant() and id = %(series)s
+
+-- name: insert_pruned
+-- What another attempt has written of the series here was never beneath it.
+insert into run_metric_pruned (
+    tenant_id, run_id, key, labels_hash, attempt, series_id, count, nonfinite_count, first_time,
+    last_time, last_step, last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum
+)
+values (
+    mapi.current_tenant(), %(run)s, %(key)s, %(hash)s, %(attempt)s, %(series)s, %(count)s,
+    %(nonfinite_count)s, %(first_time)s, %(last_time)s, %(last_step)s, %(last_value)s,
+    %(min_value)s, %(min_step)s, %(max_value)s, %(max_step)s, %(finite_sum)s, %(huge_sum)s
+)
+on conflict do nothing
 
 -- name: finish_attempt
 update run_attempts set status = %(status)s, finished = %(finished)s
