@@ -1,8 +1,8 @@
 """Idempotency keys: a POST that was sent again gets the answer of the first one, on any replica.
 
-The row of a key is taken before the work and holds the answer behind it; best in the transaction of
-the work, so that both are there or neither. The answer is sealed with the caller's own token, of
-which we keep a hash only: it may hold a secret that is shown once.
+A key is claimed, the work done and the answer kept in one transaction: all of it is there or nothing is,
+whatever dies. The answer is sealed with the caller's own token, of which we keep a hash only: it may hold
+a secret that is shown once.
 """
 
 from __future__ import annotations
@@ -24,19 +24,17 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
 
 __all__ = [
-    "ABANDONED_SECONDS",
     "KEY_LENGTH_MAX",
     "KeptAnswer",
     "RequestKey",
     "check_same",
     "claim_key",
     "keep_answer",
+    "under_way",
 ]
 
 #: A UUID has 36; the rest is for names that mean something.
 KEY_LENGTH_MAX: Final = 255
-#: A request that is under way for longer has died with its server: a statement ends after 30 s.
-ABANDONED_SECONDS: Final = 120
 _NONCE_BYTES: Final = 12
 
 
@@ -76,33 +74,34 @@ async def claim_key(
     """Take a key for this request, or return what the first request of the key was answered.
 
     Args:
-        connection: a transaction of the principal. Where the work is part of it too, a second
-            request waits for its end, and there is never a key without its answer.
+        connection: the transaction of the work, of the principal. A second request waits for its end,
+            for 2 s.
         principal: whose key it is.
         key: and the request.
         secret: the caller's token, which opens the kept answer.
 
     Raises:
         InvalidError: the key was used for another request.
-        StateError: the first request is under way.
+        StateError: the first request is under way, for longer than this one waits.
     """
-    which = {"principal": principal.token_id, "key": key.text}
     cursor = await connection.execute(
-        query("access.claim_key"),
-        {**which, "hash": key.request_hash, "abandoned_seconds": ABANDONED_SECONDS},
+        query("access.claim_key"), {"principal": principal.token_id, "key": key.text}
     )
-    if await cursor.fetchone() is not None:
-        await connection.execute(query("access.drop_old_keys"))
+    is_held, first_hash, status, body = await cursor.fetchone() or (False, None, None, None)
+    if not is_held:
+        raise under_way(key)
+    if first_hash is None:
         return None
-    cursor = await connection.execute(query("access.find_key"), which)
-    first_hash, status, body = await cursor.fetchone() or (key.request_hash, None, None)
     check_same(key, first_hash)
-    if status is None or body is None:
-        raise StateError(
-            f"The first request with the key {key.text!r} is under way; ask again in a moment."
-        )
     return KeptAnswer(
         status, _cipher(secret).decrypt(body[:_NONCE_BYTES], body[_NONCE_BYTES:], None)
+    )
+
+
+def under_way(key: RequestKey) -> StateError:
+    """Return what a request is told whose first one still has the key."""
+    return StateError(
+        f"The first request with the key {key.text!r} is under way; ask again in a moment."
     )
 
 
@@ -130,18 +129,25 @@ async def keep_answer(
     answer: KeptAnswer,
     secret: str,
 ) -> None:
-    """Keep what a request was answered, for a day."""
+    """Keep what a request was answered, for a day; in the transaction that has claimed its key.
+
+    Raises:
+        StateError: another one has kept an answer meanwhile; the transaction must not commit.
+    """
     nonce = os.urandom(_NONCE_BYTES)
     sealed = nonce + _cipher(secret).encrypt(nonce, answer.body, None)
-    await connection.execute(
+    cursor = await connection.execute(
         query("access.keep_answer"),
         {
             "principal": principal.token_id,
             "key": key.text,
+            "hash": key.request_hash,
             "status": answer.status,
             "body": sealed,
         },
     )
+    if await cursor.fetchone() is None:
+        raise under_way(key)
 
 
 def _cipher(secret: str) -> AESGCM:

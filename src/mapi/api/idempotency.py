@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from litestar import Request
-    from litestar.types import HTTPScope
 
     from mapi.database.door import Connection, Database
 
-__all__ = ["MAKES", "Made", "answer_once", "key_of"]
+__all__ = ["MAKES", "Made", "answer_once", "hash_of", "key_of"]
 
 #: The option of a route that makes something, so that its request may carry a key.
 MAKES: Final = "makes"
@@ -48,7 +47,11 @@ def key_of(request: Request[Any, Any, Any], body: bytes = b"") -> RequestKey | N
         InvalidError: it is no key.
     """
     text = header_of(request.scope, b"idempotency-key")
-    return RequestKey(text, _hash_of(request.scope, body)) if text else None
+    if not text:
+        return None
+    scope = request.scope
+    found = hash_of(scope["method"], scope["raw_path"], query=scope["query_string"], body=body)
+    return RequestKey(text, found)
 
 
 async def answer_once(
@@ -130,9 +133,10 @@ class Made(Generic[_Facts]):
         return cast("Response[_Facts]", found)
 
 
-def _hash_of(scope: HTTPScope, body: bytes) -> bytes:
+def hash_of(method: str, path: bytes, *, query: bytes, body: bytes) -> bytes:
+    """Return what tells a request from another one that has the same key."""
     found = hashlib.sha256()
-    for part in (scope["method"].encode(), scope["raw_path"], scope["query_string"], body):
+    for part in (method.encode(), path, query, body):
         # With their lengths: no two requests have the same bytes.
         found.update(len(part).to_bytes(8, "big") + part)
     return found.digest()

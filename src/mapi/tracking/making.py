@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mapi.access.idempotency import ABANDONED_SECONDS, check_same
+from mapi.access.idempotency import check_same, under_way
 from mapi.access.identifiers import RUN, new_uuid, text_from_uuid
 from mapi.database.queries import query
 from mapi.series.budgets import Budgets
@@ -61,6 +61,7 @@ async def make_run(
     Raises:
         InvalidError: the start, a param or a tag breaks its rule, or the key was used for another
             request.
+        StateError: the key's first request is under way, for longer than this one waits.
     """
     if sent.kind is not RunKind.EXTERNAL or sent.experiment is not None or sent.parent is not None:
         return None
@@ -102,14 +103,15 @@ async def make_run(
             "principal": principal.token_id,
             "key": key.text,
             "request": key.request_hash,
-            "abandoned_seconds": float(ABANDONED_SECONDS),
         },
     )
     assert row is not None
     *facts, made_id, user, first_request, first_status = row
     if first_request is not None:
         check_same(key, first_request)
-    if facts[0] is None or (first_request is not None and first_status is None):
+        if first_status is None:
+            raise under_way(key)
+    if facts[0] is None:
         return None
     run = _facts(sent, facts, made_id=made_id, user=user)
     return MadeRun(run, is_repeated=first_request is not None)

@@ -6,12 +6,17 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+import psycopg
 import pytest
 from tests.mapi.callers import client_of
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import give_token, value_of
 
+from mapi.access.idempotency import KeptAnswer, RequestKey, claim_key, keep_answer
+from mapi.access.tokens import authenticate
 from mapi.api.app import build_app
+from mapi.api.idempotency import hash_of
 from mapi.database.door import Database
 from mapi.wire.enums import Scope
 
@@ -144,25 +149,66 @@ async def test_a_refused_run_does_not_use_its_key_up_whatever_it_names(
     assert "idempotency-replayed" not in made.headers
 
 
-async def test_while_the_first_is_under_way_the_second_is_told_to_wait_until_it_is_given_up(
-    app: Litestar, tenant: Tenant
+@pytest.mark.parametrize("body", [{}, {"experiment": "study"}])
+async def test_while_the_first_is_under_way_the_second_waits_and_has_its_answer(
+    app: Litestar, database: Database, tenant: Tenant, body: dict[str, Any]
 ) -> None:
-    token, headers = give_token(tenant, Scope.WRITE), key()
+    token = give_token(tenant, Scope.WRITE)
+    principal = await authenticate(database, token.text)
     async with client_of(app, token.text) as client:
-        await client.post("/v1/runs", json={}, headers=headers)
-        under_way = (
-            "update mapi.idempotency_keys set status = null, body = null where tenant_id = %s"
-        )
-        value_of(tenant, under_way, tenant.id)
-        answer = await client.post("/v1/runs", json={}, headers=headers)
+        await client.post("/v1/experiments", json={"name": "study"})
+        request = client.build_request("POST", "/v1/runs", json=body)
+        about = hash_of("POST", request.url.raw_path, query=b"", body=request.content)
+        held = RequestKey("one", about)
+        answer = KeptAnswer(201, msgspec.msgpack.encode(({"location": "/there"}, b'{"a": 1}')))
+        async with database.transaction(principal.reach) as connection:
+            assert await claim_key(connection, principal, held, secret=token.text) is None
+            headers = {"Idempotency-Key": "one"}
+            waiting = asyncio.create_task(client.post("/v1/runs", json=body, headers=headers))
+            await asyncio.to_thread(wait_until_one_waits, tenant)
+            await keep_answer(connection, principal, held, answer=answer, secret=token.text)
+        found = await waiting
+    assert (found.status_code, found.json()) == (201, {"a": 1})
+    assert (found.headers["location"], found.headers["idempotency-replayed"]) == ("/there", "true")
+    assert runs_of(tenant) == 0
+
+
+@pytest.mark.parametrize("body", [{}, {"experiment": "study"}])
+async def test_who_waits_for_long_is_told_so_and_the_key_is_free_when_the_first_has_failed(
+    app: Litestar, database: Database, tenant: Tenant, body: dict[str, Any]
+) -> None:
+    token, headers = give_token(tenant, Scope.WRITE), {"Idempotency-Key": "one"}
+    principal = await authenticate(database, token.text)
+    async with client_of(app, token.text) as client:
+        await client.post("/v1/experiments", json={"name": "study"})
+        async with database.transaction(principal.reach) as connection:
+            held = RequestKey("one", b"")
+            await claim_key(connection, principal, held, secret=token.text)
+            answer = await client.post("/v1/runs", json=body, headers=headers)
+            await connection.execute("rollback")
         assert (answer.status_code, answer.json()["code"]) == (409, "STATE_CONFLICT")
-        value_of(
-            tenant,
-            "update mapi.idempotency_keys set created = now() - interval '3 minutes'"
-            " where tenant_id = %s",
-            tenant.id,
-        )
-        assert (await client.post("/v1/runs", json={}, headers=headers)).status_code == 201
+        assert "'one' is under way" in answer.json()["detail"]
+        made = await client.post("/v1/runs", json=body, headers=headers)
+    assert made.status_code == 201
+    assert "idempotency-replayed" not in made.headers
+
+
+async def test_a_key_without_an_answer_cannot_be_kept(tenant: Tenant) -> None:
+    statement = (
+        "insert into mapi.idempotency_keys (tenant_id, principal, key, request_hash, status)"
+        " values (%s, 'p', 'k', 'h', %s)"
+    )
+    with pytest.raises(psycopg.errors.NotNullViolation):
+        value_of(tenant, statement, tenant.id, None)
+    with pytest.raises(psycopg.errors.CheckViolation):
+        value_of(tenant, statement, tenant.id, 201)
+
+
+def wait_until_one_waits(tenant: Tenant) -> None:
+    """Return when a request waits for the lock of a key, as the database says."""
+    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    while not value_of(tenant, waiting):
+        pass
 
 
 async def test_a_failed_request_does_not_use_its_key_up(app: Litestar, tenant: Tenant) -> None:

@@ -207,7 +207,14 @@ def plant(server: EmbeddedServer, tenant: Tenant) -> None:
             ("run_documents (tenant_id, run_id, name, content)", run_id, "config", "{}"),
             ("run_writers (tenant_id, run_id, writer, seq)", run_id, "w", 1),
             ("run_deletions (tenant_id, run_id, project_id)", run_id, tenant.project_id),
-            ("idempotency_keys (tenant_id, principal, key, request_hash)", "p", "k", b"h"),
+            (
+                "idempotency_keys (tenant_id, principal, key, request_hash, status, body)",
+                "p",
+                "k",
+                b"h",
+                201,
+                b"b",
+            ),
             ("retention_rules (tenant_id, project_id, filter)", tenant.project_id, "a"),
             ("audit (tenant_id, principal, action, object)", "p", "a", "o"),
         ):

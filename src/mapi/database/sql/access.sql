@@ -238,36 +238,19 @@ group by project.id, project.name
 order by project.name
 
 -- name: claim_key
-insert into idempotency_keys as known (tenant_id, principal, key, request_hash)
-values (mapi.current_tenant(), %(principal)s, %(key)s, %(hash)s)
+select is_held, first_request, first_status, answer from mapi.claim_key(%(principal)s, %(key)s)
+
+-- name: keep_answer
+insert into idempotency_keys as known (tenant_id, principal, key, request_hash, status, body)
+values (
+    mapi.current_tenant(), %(principal)s, %(key)s, %(hash)s, %(status)s, %(body)s
+)
 on conflict (tenant_id, principal, key) do update
     set
         request_hash = excluded.request_hash,
-        status = null,
-        body = null,
+        status = excluded.status,
+        body = excluded.body,
         made = null,
         created = now()
-    where
-        known.created < now() - interval '24 hours'
-        or (
-            known.status is null
-            and known.created < now() - make_interval(secs => %(abandoned_seconds)s)
-        )
+    where known.created < now() - interval '24 hours'
 returning true
-
--- name: find_key
-select request_hash, status, body from idempotency_keys
-where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = %(key)s
-
--- name: keep_answer
-update idempotency_keys set status = %(status)s, body = %(body)s
-where tenant_id = mapi.current_tenant() and principal = %(principal)s and key = %(key)s
-
--- name: drop_old_keys
--- Others that delete them at the same time are not waited for: they have work to do before they end.
-delete from idempotency_keys as one
-where one.ctid = any (array(
-    select old.ctid from idempotency_keys as old
-    where old.tenant_id = mapi.current_tenant() and old.created < now() - interval '24 hours'
-    for update skip locked
-))

@@ -18,7 +18,7 @@ select
 from set_config('mapi.user_name', %(user)s::text, true) as named (user_name)
 cross join lateral mapi.make_run_once(
     case when named.user_name is not null then %(tenant)s::text end, %(projects)s,
-    %(principal)s, %(key)s, %(request)s, %(abandoned_seconds)s, %(writable)s::int8[], %(project)s,
+    %(principal)s, %(key)s, %(request)s, %(writable)s::int8[], %(project)s,
     %(token_project)s, %(id)s, %(kind)s, %(status)s, %(name)s, %(note)s, %(user)s, %(external_id)s,
     %(started)s::timestamptz, %(source)s, %(standard_params)s, %(standard_tags)s,
     %(param_keys)s::text[], %(param_texts)s::text[], %(param_numbers)s::float8[],
