@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import shown, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,9 +32,7 @@ __all__ = [
     "encoded",
     "form_of",
     "id_of",
-    "last_of",
     "path_of",
-    "query_of",
     "with_body",
 ]
 
@@ -150,23 +149,6 @@ def _part(text: str) -> str:
     return quote(text, safe="") if text.strip(".") else "%2E" * len(text)
 
 
-def query_of(**values: Any) -> list[tuple[str, str]]:
-    """Return the parameters of a query that are given: lists repeat, a trailing ``_`` is dropped."""
-    found: list[tuple[str, str]] = []
-    for name, value in values.items():
-        if value is None or value is False:
-            continue
-        for one in value if isinstance(value, list | tuple) else (value,):
-            text = "true" if one is True else str(one)
-            found.append((name.rstrip("_"), text))
-    return found
-
-
-def last_of(stop: int | None) -> int | None:
-    """Return the last step of a range as the interface takes it: ours ends before ``stop``."""
-    return None if stop is None else stop - 1
-
-
 def id_of(found: Named, *, what: str = "run") -> str:
     """Return the id of an object, or of what has one.
 
@@ -174,11 +156,9 @@ def id_of(found: Named, *, what: str = "run") -> str:
         InvalidError: it is none.
     """
     text = found if isinstance(found, str) else getattr(found, "id", None)
-    if not isinstance(text, str) or not 0 < len(text) <= _ID_LENGTH_MAX:
+    if not isinstance(text, str) or not 0 < len(text) <= _ID_LENGTH_MAX or not text.isprintable():
         raise InvalidError(
-            Fault(
-                f"/{what}", f"{str(found)[:80]!r} is no {what}: give its id, or the {what} itself"
-            )
+            Fault(f"/{what}", f"{shown(found)} is no {what}: give its id, or the {what} itself")
         )
     return text
 
@@ -213,8 +193,8 @@ def with_body(
     headers = {"Content-Type": content_type}
     if makes:
         headers["Idempotency-Key"] = str(uuid.uuid4())
-    if if_match is not None:
-        headers["If-Match"] = if_match
+    if (version := version_of(if_match)) is not None:
+        headers["If-Match"] = version
     if len(body) >= COMPRESSED_BYTES_MIN and not content_type.startswith("image/"):
         encoding, body = _compressed(body)
         headers["Content-Encoding"] = encoding

@@ -6,13 +6,13 @@ So a wrong key is told at once, in the same words, and costs no request.
 from __future__ import annotations
 
 import math
-import operator
 import time as clock
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import shown, whole
 from mapi.sdk.calls import Producer, encoded
 from mapi.series.config_leaves import param_text
 from mapi.series.names import (
@@ -48,6 +48,7 @@ __all__ = [
     "now_us",
     "plain",
     "raise_any",
+    "refuse_bytes",
     "time_text",
 ]
 
@@ -74,7 +75,7 @@ def checked_series(
     faults = []
     if (wrong := check_key(key)) is not None:
         faults.append(Fault(f"{at}/key", wrong))
-    if labels and (wrong := check_labels(labels)) is not None:
+    if labels is not None and (wrong := check_labels(labels)) is not None:
         faults.append(Fault(f"{at}/labels", wrong))
     if faults:
         raise InvalidError(faults)
@@ -88,7 +89,7 @@ def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
     Raises:
         InvalidError: one breaks its rule.
     """
-    if labels and (wrong := check_labels(labels, reserved=True)) is not None:
+    if labels is not None and (wrong := check_labels(labels, reserved=True)) is not None:
         raise InvalidError(Fault("/labels", wrong))
     return dict(labels or {})
 
@@ -101,10 +102,10 @@ def checked_step(step: object, *, at: str = "/step") -> int | None:
     """
     if step is None:
         return None
-    found = _whole(step)
+    found = whole(step)
     if found is None:
         raise InvalidError(
-            Fault(at, f"{_shown(step)} is no step: a whole number, or None for a scalar")
+            Fault(at, f"{shown(step)} is no step: a whole number, or None for a scalar")
         )
     if not 0 <= found <= _STEP_MAX:
         raise InvalidError(Fault(at, f"{found} is no step: 0 to 2^63 - 1"))
@@ -121,19 +122,17 @@ def checked_producer(producer: object) -> Producer:
         return Producer()
     if not isinstance(producer, Producer):
         raise InvalidError(
-            Fault("/producer", f"{_shown(producer)} is no mapi.Producer(stream=..., rank=...)")
+            Fault("/producer", f"{shown(producer)} is no mapi.Producer(stream=..., rank=...)")
         )
     faults = []
     if (wrong := check_stream(producer.stream)) is not None:
         faults.append(Fault("/stream", wrong))
-    rank = _whole(producer.rank)
+    rank = whole(producer.rank)
     if rank is None or not 0 <= rank <= _INT32_MAX:
-        faults.append(Fault("/rank", f"{_shown(producer.rank)} is no rank: 0 to 2^31 - 1"))
-    attempt = 1 if producer.attempt is None else _whole(producer.attempt)
+        faults.append(Fault("/rank", f"{shown(producer.rank)} is no rank: 0 to 2^31 - 1"))
+    attempt = 1 if producer.attempt is None else whole(producer.attempt)
     if attempt is None or not 1 <= attempt <= _INT32_MAX:
-        faults.append(
-            Fault("/attempt", f"{_shown(producer.attempt)} is no attempt: 1 to 2^31 - 1")
-        )
+        faults.append(Fault("/attempt", f"{shown(producer.attempt)} is no attempt: 1 to 2^31 - 1"))
     raise_any(faults)
     assert rank is not None
     return Producer(producer.stream, rank, None if producer.attempt is None else attempt)
@@ -152,9 +151,9 @@ def checked_value(value: object, *, at: str = "/value") -> float:
     try:
         return float(number)
     except OverflowError:
-        raise InvalidError(Fault(at, f"{_shown(value)} is beyond the largest float64")) from None
+        raise InvalidError(Fault(at, f"{shown(value)} is beyond the largest float64")) from None
     except (TypeError, ValueError, RuntimeError):
-        raise InvalidError(Fault(at, f"{_shown(value)} is no number")) from None
+        raise InvalidError(Fault(at, f"{shown(value)} is no number")) from None
 
 
 def checked_time(time: object, *, at: str = "/time", now: int | None = None) -> int:
@@ -173,16 +172,16 @@ def checked_time(time: object, *, at: str = "/time", now: int | None = None) -> 
             )
         found = time_to_us(time)
     else:
-        whole = _whole(time)
-        if whole is None:
+        number = whole(time)
+        if number is None:
             raise InvalidError(
                 Fault(
                     at,
-                    f"{_shown(time)} is no time: a datetime with its zone, or whole microseconds "
+                    f"{shown(time)} is no time: a datetime with its zone, or whole microseconds "
                     "since 1970 UTC",
                 )
             )
-        found = whole
+        found = number
     wrong = check_time_us(found, now_us=now)
     if wrong is not None:
         raise InvalidError(Fault(at, wrong))
@@ -230,7 +229,7 @@ def _param(key: object, value: object) -> tuple[Any, str | None]:
 
 def _checked_texts(found: object, name: str, check: Any) -> dict[str, str]:
     if not isinstance(found, Mapping):
-        raise InvalidError(Fault(f"/{name}", f"{name} are a mapping, not {_shown(found)}"))
+        raise InvalidError(Fault(f"/{name}", f"{name} are a mapping, not {shown(found)}"))
     texts: dict[str, str] = {}
     faults: list[Fault] = []
     for key, value in found.items():
@@ -277,9 +276,32 @@ def checked(body: Any, kind: type[_Body], *, bytes_max: int = BODY_BYTES_MAX) ->
     Raises:
         InvalidError: with the faults that the server would answer.
     """
+    refuse_bytes(body)
     text = encoded(body)
     decode(text, kind, bytes_max=bytes_max)
     return text
+
+
+def refuse_bytes(body: Any) -> None:
+    """Refuse bytes in a body: the encoder would write them in base64, which nobody asked for.
+
+    Raises:
+        InvalidError: there are some; it says where.
+    """
+    rest: list[tuple[tuple[str | int, ...], Any]] = [((), body)]
+    while rest:
+        path, value = rest.pop()
+        below: Any = ()
+        if isinstance(value, Mapping):
+            below = value.items()
+        elif isinstance(value, list | tuple):
+            below = enumerate(value)
+        elif isinstance(value, bytes | bytearray | memoryview):
+            message = f"{shown(value)} is no text: .decode() it, or write it in base64"
+            raise InvalidError(Fault(pointer(*path), message))
+        # Deeper than any body may be: the decoder tells.
+        if len(path) <= DEPTH_MAX:
+            rest.extend(((*path, name), one) for name, one in below)
 
 
 def given(**values: Any) -> dict[str, Any]:
@@ -310,19 +332,7 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     return value
 
 
-def _whole(value: Any) -> int | None:
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None
-
-
 def _word(value: float) -> str:
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -13,11 +13,12 @@ What a field cannot be compared with is refused here, by the parser of the serve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeAlias
+from typing import Any, ClassVar, Final, Literal, NoReturn, TypeAlias
 
 from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import items_of, shown, text_of
 from mapi.sdk.checks import checked_series
 from mapi.search import field_text, filter_text, parse_filter
 from mapi.search.nodes import (
@@ -44,9 +45,6 @@ from mapi.search.nodes import (
 from mapi.series.name_map import series_from_name
 from mapi.series.names import check_param, check_tag
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 __all__ = [
     "FieldOf",
     "Filter",
@@ -54,6 +52,8 @@ __all__ = [
     "MetricField",
     "Search",
     "attribute",
+    "field_of",
+    "filter_of",
     "joined_texts",
     "metric",
     "param",
@@ -294,18 +294,62 @@ Search: TypeAlias = str | Filter | Sequence[str | Filter] | None
 Listed: TypeAlias = str | FieldOf | Sequence[str | FieldOf] | None
 
 
-def texts_of(found: Search) -> list[str] | None:
-    """Return the texts of a search."""
+def texts_of(found: Any, *, at: str = "/filter") -> list[str] | None:
+    """Return the texts of a search.
+
+    Raises:
+        InvalidError: it is none.
+    """
     if found is None:
         return None
-    return [str(found)] if isinstance(found, str | Filter) else [str(one) for one in found]
+    if isinstance(found, str | Filter):
+        return [filter_of(found, at=at)]
+    items = items_of(found)
+    if items is None:
+        raise InvalidError(Fault(at, f"{shown(found)} is no filter: a text, or mapi.filters"))
+    return [filter_of(one, at=f"{at}/{i}") for i, one in enumerate(items)]
 
 
-def joined_texts(found: Listed) -> str | None:
-    """Return fields as one text."""
+def filter_of(found: Any, *, at: str = "/filter") -> str:
+    """Return the text of one filter.
+
+    Raises:
+        InvalidError: it is none.
+    """
+    if isinstance(found, str):
+        return text_of(found, at=at)
+    if not isinstance(found, Filter):
+        raise InvalidError(Fault(at, f"{shown(found)} is no filter: a text, or mapi.filters"))
+    return str(found)
+
+
+def joined_texts(found: Any, *, at: str = "/fields") -> str | None:
+    """Return fields as one text.
+
+    Raises:
+        InvalidError: one is no field.
+    """
     if found is None:
         return None
-    return str(found) if isinstance(found, str | FieldOf) else ",".join(str(one) for one in found)
+    if isinstance(found, str | FieldOf):
+        return field_of(found, at=at)
+    items = items_of(found)
+    if items is None:
+        raise InvalidError(Fault(at, f"{shown(found)} is no field: a text, or mapi.filters"))
+    return ",".join(field_of(one, at=f"{at}/{i}") for i, one in enumerate(items))
+
+
+def field_of(found: Any, *, at: str) -> str:
+    """Return the text of one field.
+
+    Raises:
+        InvalidError: it is none.
+    """
+    if isinstance(found, str):
+        return text_of(found, at=at)
+    if not isinstance(found, FieldOf):
+        raise InvalidError(Fault(at, f"{shown(found)} is no field: a text, or mapi.filters"))
+    return str(found)
 
 
 _UNITS: Final = (("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))

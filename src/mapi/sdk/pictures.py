@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import checked_path, shown
 from mapi.sdk.checks import plain
 from mapi.series.media_headers import media_header
 from mapi.wire.enums import MediaFormat
@@ -58,7 +59,7 @@ class MediaAbout(TypedDict, total=False):
     """Takes the bytes that went, and how many there are."""
 
 
-def content_of_file(content: bytes | str | os.PathLike[str]) -> tuple[bytes, MediaFormat]:
+def content_of_file(content: Any) -> tuple[bytes, MediaFormat]:
     """Return bytes, or those of a file, that are a PNG, a JPEG or a table already.
 
     Raises:
@@ -66,9 +67,13 @@ def content_of_file(content: bytes | str | os.PathLike[str]) -> tuple[bytes, Med
         OSError: the file cannot be read.
     """
     if isinstance(content, str | os.PathLike):
-        with Path(content).open("rb") as file:
+        with Path(checked_path(content, at="/content")).open("rb") as file:
             content = file.read(MEDIA_BYTES_MAX + 1)
-    return _checked(content, "/content")
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise InvalidError(
+            Fault("/content", f"{shown(content)} is neither bytes nor the path of a file")
+        )
+    return _checked(bytes(content), "/content")
 
 
 def content_of_image(image: Any) -> tuple[bytes, MediaFormat]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import shown
 from mapi.sdk.calls import encoded
 from mapi.sdk.checks import checked_series, checked_step, checked_time, checked_value, now_us
 from mapi.wire.metrics import BatchAnswer, SeriesColumns
 from mapi.wire.values import value_from_wire, values_to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from mapi.sdk.calls import Producer
     from mapi.series.names import Labels
@@ -28,6 +30,7 @@ __all__ = [
     "PointBuffer",
     "Points",
     "added_counts",
+    "checked_column",
     "column_of",
 ]
 
@@ -127,8 +130,12 @@ def column_of(
     Raises:
         InvalidError: the columns are of different lengths, or an item breaks its rule.
     """
+    checked_column(values, at="/values")
     for name, column in (("steps", steps), ("times", times)):
-        if column is not None and len(column) != len(values):
+        if column is None:
+            continue
+        checked_column(column, at=f"/{name}")
+        if len(column) != len(values):
             raise InvalidError(
                 Fault(
                     f"/{name}",
@@ -144,6 +151,20 @@ def column_of(
             checked_value(value, at=f"/values/{at}"),
         )
     return found
+
+
+def checked_column(found: Any, *, at: str) -> None:
+    """Refuse what has no items in an order; bytes have some, which nobody means.
+
+    Raises:
+        InvalidError: it is none.
+    """
+    try:
+        is_column = not isinstance(found, str | bytes | bytearray | Mapping) and len(found) >= 0
+    except TypeError:  # no length, or an array without a dimension
+        is_column = False
+    if not is_column or not hasattr(found, "__getitem__"):
+        raise InvalidError(Fault(at, f"{shown(found)} is no list or array: write [...]"))
 
 
 class PointBuffer:
@@ -173,6 +194,14 @@ class PointBuffer:
         Raises:
             InvalidError: a key, a label, a value, the step or the time breaks its rule.
         """
+        if not hasattr(metrics, "items"):
+            raise InvalidError(
+                Fault(
+                    "/metrics",
+                    f"{shown(metrics)} is no mapping of keys to values: write {{'loss': 0.5}}; "
+                    "`log_series` takes columns",
+                )
+            )
         step_found, time_us = checked_step(step), checked_time(time)
         found = [
             (self._series(key, labels), checked_value(value, at=f"/{key}"))
@@ -192,7 +221,7 @@ class PointBuffer:
     def _series(self, key: str, labels: Mapping[str, str] | None) -> _Series:
         # The rules take microseconds; a run has few series and very many points.
         try:
-            name = (key, tuple(labels.items()) if labels else ())
+            name = (key, () if labels is None else tuple(labels.items()))
             found = self._checked.get(name)
         except (TypeError, AttributeError):
             return checked_series(key, labels)

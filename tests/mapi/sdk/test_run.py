@@ -125,6 +125,32 @@ def test_a_wrong_value_is_refused_at_the_call_that_logs_it(
 
 
 @pytest.mark.parametrize("kind", BOTH)
+def test_an_end_that_is_none_is_refused_and_the_run_goes_on(
+    kind: str, api: mapi.Client, url: str, tenant: Tenant
+) -> None:
+    def finish(run: Any, status: Any, **more: Any) -> None:
+        # A coroutine of the other client runs to its end at once: nothing is awaited before the error.
+        found = run.finish(status, **more)
+        if found is not None:
+            found.send(None)
+
+    def body(run: Any) -> None:
+        run.log({"loss": 0.5}, step=0)
+        for status in ("success", "running", None, 3):
+            with pytest.raises(mapi.InvalidError, match="/status"):
+                finish(run, status)
+        with pytest.raises(mapi.InvalidError, match="/reason"):
+            finish(run, "failed", reason=3)
+        with pytest.raises(mapi.InvalidError, match=r"/metrics.* is no mapping"):
+            run.log(0.5)
+        run.log({"loss": 0.25}, step=1)
+
+    run = make(kind, url, make_token(tenant), body)
+    assert api.runs.points(run, "loss").values == [0.5, 0.25]
+    assert api.runs.get(run).status is RunStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("kind", BOTH)
 def test_a_spent_budget_fails_no_run_and_is_counted(
     kind: str, api: mapi.Client, url: str, tenant: Tenant
 ) -> None:

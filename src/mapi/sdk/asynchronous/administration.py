@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from mapi.sdk.arguments import mapping_of, query_of, text_of, texts_of_list, truth_of
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, given, time_text
-from mapi.sdk.filters import joined_texts
+from mapi.sdk.filters import filter_of, joined_texts
 from mapi.wire.administration import (
     AuditEntry,
     AuditPage,
@@ -79,11 +80,11 @@ class AsyncTokens(AsyncResource):
         """
         sent = given(
             name=name,
-            scopes=list(scopes),
+            scopes=texts_of_list(scopes, at="/scopes"),
             project=project,
             expires=time_text(expires, at="/expires"),
         )
-        body = checked(sent | {"is_service": is_service}, TokenCreate)
+        body = checked(sent | {"is_service": truth_of(is_service, at="/is_service")}, TokenCreate)
         return await self._post("tokens", answer=TokenMade, body=body, makes=True)
 
     async def list(self) -> TokenList:
@@ -148,7 +149,9 @@ class AsyncMembers(AsyncResource):
             user: the name.
             project: where; by default the role that holds in every project.
         """
-        await self._delete("members", query=query_of(user=user, project=project))
+        await self._delete(
+            "members", query=query_of(user=text_of(user, at="/user"), project=project)
+        )
 
 
 class AsyncLimits(AsyncResource):
@@ -160,7 +163,7 @@ class AsyncLimits(AsyncResource):
         Args:
             project: by default the client's, or the token's own.
         """
-        query = query_of(project=project or self._project)
+        query = query_of(project=self._project if project is None else project)
         return await self._get("limits", answer=LimitsAnswer, query=query)
 
     async def set(
@@ -178,7 +181,10 @@ class AsyncLimits(AsyncResource):
         Raises:
             InvalidError: a word is no budget, or a limit none; nothing was sent.
         """
-        sent = given(tracking=dict(changes), project=project or self._project)
+        sent = given(
+            tracking=mapping_of(changes, at="/changes"),
+            project=self._project if project is None else project,
+        )
         return await self._put("limits", answer=LimitsAnswer, body=checked(sent, LimitsBody))
 
     async def usage(self) -> UsageAnswer:
@@ -222,6 +228,10 @@ class AsyncSearch(AsyncResource):
         Raises:
             SchemaInvalidError: it is wrong; the faults point at the place in the text.
         """
-        sent = given(filter=str(filter), sort=joined_texts(sort), columns=joined_texts(columns))
+        sent = given(
+            filter=filter_of(filter),
+            sort=joined_texts(sort, at="/sort"),
+            columns=joined_texts(columns, at="/columns"),
+        )
         body = checked(sent, ParseBody)
         return await self._post("search", "parse", answer=ParsedFilter, body=body)

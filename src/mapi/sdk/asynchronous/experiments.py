@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, UnsetType
 
+from mapi.sdk.arguments import query_of
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_text, given
 from mapi.wire.experiments import (
     ExperimentCreate,
@@ -61,10 +62,7 @@ class AsyncExperiments(AsyncResource):
         self, *, archived: bool | None = None, limit: int = 50, cursor: str | None = None
     ) -> ExperimentPage:
         """Return one page of experiments, the newest first; `list` goes through all of them."""
-        words = {None: None, True: "true", False: "false"}
-        query = query_of(
-            project=self._project, archived=words[archived], limit=limit, cursor=cursor
-        )
+        query = query_of(project=self._project, archived=archived, limit=limit, cursor=cursor)
         return await self._get("experiments", answer=ExperimentPage, query=query)
 
     async def list(self, *, archived: bool | None = None) -> AsyncIterator[ExperimentFacts]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import is_header
 from mapi.sdk.asynchronous.resource import AsyncResource
 from mapi.sdk.calls import Call
 
@@ -35,6 +37,8 @@ class AsyncInstallation(AsyncResource):
         Args:
             token: the operator's (``MAPI_METRICS_TOKEN``): a server that others can reach asks for it.
         """
+        if token is not None and not is_header(token):
+            raise InvalidError(Fault("/token", "a token is a text of printable ASCII"))
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         call = Call("GET", "/metrics", bytes, headers=headers)
         return (await self._transport.send(call)).decode()

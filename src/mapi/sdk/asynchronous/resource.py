@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from mapi.sdk.arguments import version_of
 from mapi.sdk.calls import Call, Repetition, path_of, with_body
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class AsyncResource:
         if_match: str | None = None,
         query: Sequence[tuple[str, str]] = (),
     ) -> None:
-        headers = {} if if_match is None else {"If-Match": if_match}
+        version = version_of(if_match)
+        headers = {} if version is None else {"If-Match": version}
         path = path_of("v1", *parts, query=query)
         await self._transport.send(Call("DELETE", path, type(None), b"", headers))

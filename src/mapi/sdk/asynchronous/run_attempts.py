@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from mapi.sdk.arguments import query_of
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_producer, given, plain, time_text
 from mapi.wire.metrics import Writers
 from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts

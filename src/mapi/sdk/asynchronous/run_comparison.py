@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mapi.sdk.arguments import last_of, query_of, texts_of_list
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of, last_of, query_of
-from mapi.sdk.filters import joined_texts, texts_of
+from mapi.sdk.calls import id_of
+from mapi.sdk.filters import field_of, joined_texts, texts_of
 from mapi.wire.comparison import Comparison, RunGroups
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class AsyncRunComparison(AsyncResource):
         """
         query = query_of(
             ids=",".join(map(id_of, runs)),
-            keys=None if keys is None else ",".join(keys),
+            keys=None if keys is None else ",".join(texts_of_list(keys, at="/keys")),
             buckets=buckets,
         )
         return await self._get("run-compare", answer=Comparison, query=query)
@@ -63,8 +64,8 @@ class AsyncRunComparison(AsyncResource):
             SchemaInvalidError: a text is wrong; the faults point at the place in it.
         """
         query = query_of(
-            y=str(y),
-            by=joined_texts(by),
+            y=field_of(y, at="/y"),
+            by=joined_texts(by, at="/by"),
             filter=texts_of(filter),
             project=self._project,
             from_=start,

@@ -7,8 +7,9 @@ from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mapi.errors import Fault, InvalidError
+from mapi.errors import Fault
 from mapi.sdk.agent import agent
+from mapi.sdk.arguments import rows_of, text_of
 from mapi.sdk.asynchronous.resource import AsyncResource
 from mapi.sdk.calls import Call, id_of, path_of, with_body
 from mapi.sdk.checks import (
@@ -25,7 +26,7 @@ from mapi.sdk.checks import (
     time_text,
 )
 from mapi.sdk.pacing import AsyncLock
-from mapi.sdk.points import PointBuffer, added_counts, column_of
+from mapi.sdk.points import PointBuffer, added_counts, checked_column, column_of
 from mapi.sdk.pulse import Pulse
 from mapi.sdk.synchronous.transport import Transport as ThreadTransport
 from mapi.series.names import check_log_message
@@ -96,6 +97,7 @@ class AsyncRunLog(AsyncResource):
             InvalidError: a part breaks its rule; nothing was sent.
             QuotaExceededError: a budget of the run is spent; ``counts`` says what was kept.
         """
+        checked_series(key, None)
         return await self.log_metrics(
             run, {key: value}, step=step, labels=labels, time=time, producer=producer
         )
@@ -111,13 +113,6 @@ class AsyncRunLog(AsyncResource):
         producer: Producer | None = None,
     ) -> BatchAnswer:
         """Log one value of each of several metrics; `log_metric` explains the parts."""
-        if not hasattr(metrics, "items"):
-            raise InvalidError(
-                Fault(
-                    "/metrics",
-                    "metrics are a mapping of keys to values; `log_series` takes columns",
-                )
-            )
         buffer = PointBuffer()
         buffer.add(metrics, step=step, labels=labels, time=time)
         return await self._log_points(id_of(run), buffer, producer)
@@ -148,6 +143,7 @@ class AsyncRunLog(AsyncResource):
             InvalidError: a part breaks its rule; nothing was sent.
         """
         series = checked_series(key, labels)
+        checked_column(values, at="/values")
         found = range(len(values)) if steps is None else steps
         buffer = PointBuffer()
         buffer.add_column(series, column_of(values, steps=found, times=times))
@@ -195,7 +191,7 @@ class AsyncRunLog(AsyncResource):
             InvalidError: no tag has such a key; nothing was sent.
             NotFoundError: the run has no such tag.
         """
-        checked_tags({key: ""})
+        checked_tags({text_of(key, at="/key"): ""})
         await self._delete("runs", id_of(run), "tags", key)
 
     async def log_line(
@@ -232,7 +228,7 @@ class AsyncRunLog(AsyncResource):
         producer: Producer | None = None,
     ) -> BatchAnswer:
         """Append lines in their order: mappings with what `log_line` takes."""
-        rows = [_line(one, f"/lines/{at}") for at, one in enumerate(lines)]
+        rows = [_line(one, f"/lines/{at}") for at, one in enumerate(rows_of(lines, at="/lines"))]
         raise_any(
             Fault(f"/lines/{at}/message", wrong)
             for at, row in enumerate(rows)
@@ -260,7 +256,7 @@ class AsyncRunLog(AsyncResource):
             InvalidError: a part breaks its rule; nothing was sent.
             QuotaExceededError: a budget of the run is spent; ``counts`` says what was kept.
         """
-        rows = [dict(one) for one in spans]
+        rows = rows_of(spans, at="/spans")
         for row in rows:
             if row.get("fields") is not None:
                 row["fields"] = plain(row["fields"])

@@ -6,8 +6,9 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import callable_or_none, query_of
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import Call, Repetition, Source, form_of, id_of, path_of, query_of
+from mapi.sdk.calls import Call, Repetition, Source, form_of, id_of, path_of
 from mapi.sdk.checks import (
     checked,
     checked_labels,
@@ -227,6 +228,7 @@ def _check(key: str, about: MediaAbout) -> None:
         words = ", ".join(MediaAbout.__annotations__)
         raise TypeError(f"{unknown[0]!r} is no part of a media item: {words}.")
     checked_series(key, about.get("labels"))
+    callable_or_none(about.get("progress"), at="/progress")
     checked_step(about.get("step"))
     caption = about.get("caption", "")
     if not isinstance(caption, str) or len(caption) > CAPTION_LENGTH_MAX:  # type: ignore[redundant-expr]

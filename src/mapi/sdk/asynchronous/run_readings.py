@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mapi.sdk.arguments import last_of, query_of
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import id_of, last_of, query_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked_labels, checked_series
 from mapi.sdk.points import Points
 from mapi.wire.metrics import Curve, SeriesPage, SeriesSummary

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from msgspec import UNSET, UnsetType
 
+from mapi.sdk.arguments import mapping_of, query_of, truth_of, whole_of
 from mapi.sdk.asynchronous.resource import AsyncResource
-from mapi.sdk.calls import Repetition, encoded, id_of, query_of
+from mapi.sdk.calls import Repetition, encoded, id_of
 from mapi.sdk.checks import (
     checked,
     checked_params,
     checked_tags,
     checked_text,
     given,
+    refuse_bytes,
     time_text,
 )
 from mapi.sdk.filters import joined_texts, texts_of
@@ -65,20 +67,20 @@ class AsyncRunRecords(AsyncResource):
         spec: Mapping[str, Any] | None = None,
     ) -> RunFacts:
         checked_text(name=name, note=note)
-        body = encoded(
-            given(
-                project=self._project,
-                name=name,
-                note=note,
-                params=None if params is None else checked_params(params),
-                tags=None if tags is None else checked_tags(tags),
-                experiment=None if experiment is None else id_of(experiment, what="experiment"),
-                external_id=external_id,
-                parent=None if parent is None else id_of(parent, what="parent"),
-                started=time_text(started, at="/started"),
-                spec=None if spec is None else dict(spec),
-            )
+        sent = given(
+            project=self._project,
+            name=name,
+            note=note,
+            params=None if params is None else checked_params(params),
+            tags=None if tags is None else checked_tags(tags),
+            experiment=None if experiment is None else id_of(experiment, what="experiment"),
+            external_id=external_id,
+            parent=None if parent is None else id_of(parent, what="parent"),
+            started=time_text(started, at="/started"),
+            spec=None if spec is None else mapping_of(spec, at="/spec"),
         )
+        refuse_bytes(sent)
+        body = encoded(sent)
         decode_run_create(body, bytes_max=BODY_BYTES_MAX)
         return await self._post("runs", answer=RunFacts, body=body, makes=True)
 
@@ -131,13 +133,13 @@ class AsyncRunRecords(AsyncResource):
         sent = given(
             project=self._project,
             filter=texts_of(filter),
-            sort=joined_texts(sort),
-            columns=joined_texts(columns),
+            sort=joined_texts(sort, at="/sort"),
+            columns=joined_texts(columns, at="/columns"),
             view=None if view is None else id_of(view, what="view"),
             limit=limit,
             cursor=cursor,
         )
-        if trashed:
+        if truth_of(trashed, at="/trashed"):
             query = query_of(**sent, total=total, trashed=True)
             return await self._get("runs", answer=FoundPage, query=query)
         # By body: a filter with a few lists is longer than what proxies take as an address.
@@ -165,7 +167,7 @@ class AsyncRunRecords(AsyncResource):
             trashed: the runs in the trash, in place of the others.
         """
         cursor: str | None = None
-        left = limit
+        left = None if limit is None else whole_of(limit, at="/limit", first=0, last=2**63)
         while left is None or left > 0:
             page = await self.page(
                 filter=filter,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.arguments import mapping_of, query_of, text_of, texts_of_list, truth_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, given, time_text
-from mapi.sdk.filters import joined_texts
+from mapi.sdk.filters import filter_of, joined_texts
 from mapi.sdk.synchronous.resource import Resource
 from mapi.wire.administration import (
     AuditEntry,
@@ -81,11 +82,11 @@ class Tokens(Resource):
         """
         sent = given(
             name=name,
-            scopes=list(scopes),
+            scopes=texts_of_list(scopes, at="/scopes"),
             project=project,
             expires=time_text(expires, at="/expires"),
         )
-        body = checked(sent | {"is_service": is_service}, TokenCreate)
+        body = checked(sent | {"is_service": truth_of(is_service, at="/is_service")}, TokenCreate)
         return self._post("tokens", answer=TokenMade, body=body, makes=True)
 
     def list(self) -> TokenList:
@@ -148,7 +149,7 @@ class Members(Resource):
             user: the name.
             project: where; by default the role that holds in every project.
         """
-        self._delete("members", query=query_of(user=user, project=project))
+        self._delete("members", query=query_of(user=text_of(user, at="/user"), project=project))
 
 
 class Limits(Resource):
@@ -160,7 +161,7 @@ class Limits(Resource):
         Args:
             project: by default the client's, or the token's own.
         """
-        query = query_of(project=project or self._project)
+        query = query_of(project=self._project if project is None else project)
         return self._get("limits", answer=LimitsAnswer, query=query)
 
     def set(
@@ -178,7 +179,10 @@ class Limits(Resource):
         Raises:
             InvalidError: a word is no budget, or a limit none; nothing was sent.
         """
-        sent = given(tracking=dict(changes), project=project or self._project)
+        sent = given(
+            tracking=mapping_of(changes, at="/changes"),
+            project=self._project if project is None else project,
+        )
         return self._put("limits", answer=LimitsAnswer, body=checked(sent, LimitsBody))
 
     def usage(self) -> UsageAnswer:
@@ -220,6 +224,10 @@ class Search(Resource):
         Raises:
             SchemaInvalidError: it is wrong; the faults point at the place in the text.
         """
-        sent = given(filter=str(filter), sort=joined_texts(sort), columns=joined_texts(columns))
+        sent = given(
+            filter=filter_of(filter),
+            sort=joined_texts(sort, at="/sort"),
+            columns=joined_texts(columns, at="/columns"),
+        )
         body = checked(sent, ParseBody)
         return self._post("search", "parse", answer=ParsedFilter, body=body)

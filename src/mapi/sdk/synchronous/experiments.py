@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, UnsetType
 
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.arguments import query_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_text, given
 from mapi.sdk.synchronous.resource import Resource
 from mapi.wire.experiments import (
@@ -63,10 +64,7 @@ class Experiments(Resource):
         self, *, archived: bool | None = None, limit: int = 50, cursor: str | None = None
     ) -> ExperimentPage:
         """Return one page of experiments, the newest first; `list` goes through all of them."""
-        words = {None: None, True: "true", False: "false"}
-        query = query_of(
-            project=self._project, archived=words[archived], limit=limit, cursor=cursor
-        )
+        query = query_of(project=self._project, archived=archived, limit=limit, cursor=cursor)
         return self._get("experiments", answer=ExperimentPage, query=query)
 
     def list(self, *, archived: bool | None = None) -> Iterator[ExperimentFacts]:

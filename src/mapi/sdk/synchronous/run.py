@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from mapi.errors import MapiError, StateError
+from mapi.sdk.arguments import text_of
 from mapi.sdk.deadlines import Deadline
 from mapi.sdk.ending import ending_of, limit_of_ending
 from mapi.sdk.errors import (
@@ -40,6 +41,8 @@ __all__ = ["FLUSH_SECONDS", "Run"]
 
 #: How long a point waits at most, while the server answers.
 FLUSH_SECONDS: Final = 5.0
+#: How a run can have ended.
+_ENDS: Final = tuple(one.value for one in RunStatus if one.is_final)
 #: Of the time for an end in haste: the rest is for how the run ended.
 _POINTS_SHARE: Final = 0.6
 
@@ -220,9 +223,13 @@ class Run:
             reason: why.
 
         Raises:
+            InvalidError: the status or the reason is none; nothing was sent, and the run goes on.
             ClientError: not all could be sent. The status is set all the same, unless the server
                 cannot be reached.
         """
+        text_of(status, at="/status", words=_ENDS)
+        if reason is not None:
+            text_of(reason, at="/reason")
         if self._is_finished:
             return
         failure: ClientError | None = None

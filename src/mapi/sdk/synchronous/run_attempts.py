@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.arguments import query_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_producer, given, plain, time_text
 from mapi.sdk.synchronous.resource import Resource
 from mapi.wire.metrics import Writers

@@ -8,7 +8,9 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
-from mapi.sdk.calls import Call, id_of, path_of, query_of
+from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import is_header, query_of, shown
+from mapi.sdk.calls import Call, id_of, path_of
 from mapi.sdk.deadlines import Deadline
 from mapi.sdk.errors import ApiError, ClientError, ConnectionFailedError, DeadlineError
 from mapi.sdk.frames import FrameReader
@@ -50,6 +52,10 @@ class RunEvents(Resource):
             ConnectionFailedError: the server was gone for five minutes.
             NotFoundError: there is no such run for you, or not any more.
         """
+        if last_event_id is not None and not is_header(last_event_id):
+            raise InvalidError(
+                Fault("/last_event_id", f"{shown(last_event_id)} is no id of a frame")
+            )
         path = path_of("v1", "runs", id_of(run), "events")
         is_ended = False
         with closing(self._followed(path, last_event_id)) as sent_frames:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.calls import PIECE_BYTES, Call, Source, id_of, path_of, query_of
+from mapi.sdk.arguments import callable_or_none, checked_path, query_of, shown, text_of
+from mapi.sdk.calls import PIECE_BYTES, Call, Source, id_of, path_of
 from mapi.sdk.filters import texts_of
 from mapi.sdk.synchronous.resource import Resource
 from mapi.wire.administration import ImportAnswer
@@ -61,17 +62,13 @@ class RunFiles(Resource):
         Returns:
             How many bytes were written.
         """
-        if format not in {one.value for one in ExportFormat}:
-            words = tuple(one.value for one in ExportFormat)
+        text_of(format, at="/format", words=tuple(one.value for one in ExportFormat))
+        callable_or_none(progress, at="/progress")
+        if isinstance(target, str | os.PathLike):
+            checked_path(target, at="/target")
+        elif not hasattr(target, "write"):
             raise InvalidError(
-                Fault(
-                    "/format",
-                    f"{format!r} is not in the list: {', '.join(words)}",
-                    "",
-                    None,
-                    None,
-                    words,
-                )
+                Fault("/target", f"{shown(target)} is neither a path nor an open file")
             )
         if run is not None:
             path = path_of("v1", "runs", id_of(run), "export", query=query_of(format=format))
@@ -106,6 +103,7 @@ class RunFiles(Resource):
             SchemaInvalidError: the file breaks a rule; nothing of it was written.
             OSError: it cannot be read.
         """
+        callable_or_none(progress, at="/progress")
         with ExitStack() as opened:
             file = _opened(source, opened)
             start = file.tell()
@@ -128,7 +126,11 @@ class RunFiles(Resource):
 
 def _opened(source: str | os.PathLike[str] | BinaryIO, opened: ExitStack) -> BinaryIO:
     if isinstance(source, str | os.PathLike):
-        return opened.enter_context(Path(source).open("rb"))
+        return opened.enter_context(Path(checked_path(source, at="/source")).open("rb"))
+    if not hasattr(source, "read") or not hasattr(source, "seek"):
+        raise InvalidError(
+            Fault("/source", f"{shown(source)} is neither a path nor an open file of bytes")
+        )
     return source
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mapi.sdk.calls import id_of, last_of, query_of
+from mapi.sdk.arguments import last_of, query_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked_labels, checked_series
 from mapi.sdk.points import Points
 from mapi.sdk.synchronous.resource import Resource

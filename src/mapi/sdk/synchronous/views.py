@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from mapi.sdk.calls import id_of, query_of
+from mapi.sdk.arguments import query_of, version_of
+from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_text, given
-from mapi.sdk.filters import joined_texts
+from mapi.sdk.filters import filter_of, joined_texts
 from mapi.sdk.synchronous.resource import Resource
 from mapi.wire.experiments import ViewCreate, ViewFacts, ViewPage, ViewPatch
 
@@ -55,9 +56,9 @@ class Views(Resource):
         checked_text(name=name)
         sent = given(
             name=name,
-            filter=str(filter),
-            sort=joined_texts(sort),
-            columns=joined_texts(columns),
+            filter=filter_of(filter),
+            sort=joined_texts(sort, at="/sort"),
+            columns=joined_texts(columns, at="/columns"),
             experiment=None if experiment is None else id_of(experiment, what="experiment"),
             project=self._project,
         )
@@ -110,9 +111,9 @@ class Views(Resource):
         is_text = filter is UNSET or filter is None
         patch: dict[str, Any] = {
             "name": name,
-            "filter": filter if is_text else str(filter),
-            "sort": sort if sort is UNSET else joined_texts(sort),
-            "columns": columns if columns is UNSET else joined_texts(columns),
+            "filter": filter if is_text else filter_of(filter),
+            "sort": sort if sort is UNSET else joined_texts(sort, at="/sort"),
+            "columns": columns if columns is UNSET else joined_texts(columns, at="/columns"),
             "experiment": experiment
             if experiment is UNSET or experiment is None
             else id_of(experiment, what="experiment"),
@@ -134,8 +135,9 @@ class Views(Resource):
         self._delete("saved-views", id_of(view, what="view"), if_match=version)
 
     def _version(self, view: Named, if_match: str | None) -> str:
-        if if_match is not None:
-            return if_match
+        version = version_of(if_match)
+        if version is not None:
+            return version
         if isinstance(view, ViewFacts):
             return view.etag
         return (self.get(view)).etag
