@@ -126,11 +126,9 @@ async def authenticate(
     found = _FORM.fullmatch(text)
     if found is None:
         raise AuthenticationError(_REFUSED)
-    async with database.outside() as connection:
-        cursor = await connection.execute(
-            query("access.find_token"), {"id": found[1], "hash": _hash(found[2])}
-        )
-        row = await cursor.fetchone()
+    row = await database.call(
+        query("access.find_token"), {"id": found[1], "hash": _hash(found[2])}
+    )
     if row is None:
         raise AuthenticationError(_REFUSED)
     tenant_id, user_id, user_name, project_id, scopes, its_kind, expires, revoked, roles = row

@@ -47,12 +47,12 @@ from mapi.api import (
 from mapi.api.authentication import RequestLimits, TokenAuthentication
 from mapi.api.entrance import Entrance
 from mapi.api.front import Front
+from mapi.api.guards import guarded
 from mapi.api.meters import Meters
 from mapi.api.methods import Methods
 from mapi.api.oidc import IdentityProvider
 from mapi.api.problems import answers_by_exception
-from mapi.api.queries import refuse_unknown_parameters
-from mapi.api.rights import check_declared, require_scope
+from mapi.api.rights import check_declared
 from mapi.errors import MapiError
 from mapi.tracking.changes import Changes
 from mapi.tracking.following import Following
@@ -201,8 +201,8 @@ def build_app(
                 uses=uses,
                 limits=RequestLimits(entrance.requests_per_second),
             ),
+            guarded,
         ],
-        guards=[require_scope, refuse_unknown_parameters],
         exception_handlers=answers_by_exception(),
         before_send=[events.note_changes(changes)],
         lifespan=[_stamping(database, uses)],

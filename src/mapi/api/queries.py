@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 import msgspec
+from litestar.connection import ASGIConnection
 from litestar.params import ParameterKwarg
 from msgspec import inspect as kinds
 
@@ -21,8 +22,8 @@ from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import FAULTS_MAX, pointer
 
 if TYPE_CHECKING:
-    from litestar.connection import ASGIConnection
     from litestar.handlers.base import BaseRouteHandler
+    from litestar.types import Scope
 
 __all__ = [
     "QUERY_PREFIXES",
@@ -71,17 +72,15 @@ def query_parameters(handler: BaseRouteHandler) -> tuple[QueryParameter, ...]:
     )
 
 
-async def refuse_unknown_parameters(  # a guard that is no coroutine would run in a thread of its own
-    connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
-) -> None:
+def refuse_unknown_parameters(scope: Scope, handler: BaseRouteHandler) -> None:
     """Refuse a request with a parameter that its route does not have, or has one value of.
 
     Raises:
         InvalidError: there is one.
     """
-    sent = connection.query_params
-    if not sent:
+    if not scope["query_string"]:
         return
+    sent = ASGIConnection[Any, Any, Any, Any](scope).query_params
     known = {one.name: one for one in query_parameters(handler)}
     prefixes: tuple[str, ...] = tuple(handler.opt.get(QUERY_PREFIXES, ()))
     faults = []

@@ -6,7 +6,7 @@ route itself asks again for the project of its object, once it knows it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mapi.api.authentication import PUBLIC
 from mapi.errors import ForbiddenError
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from litestar import Litestar
-    from litestar.connection import ASGIConnection
     from litestar.handlers.base import BaseRouteHandler
+    from litestar.types import Scope as ASGIScope
+
+    from mapi.access.rights import Principal
 
 __all__ = ["RIGHT", "check_declared", "require_scope"]
 
@@ -25,9 +27,7 @@ __all__ = ["RIGHT", "check_declared", "require_scope"]
 RIGHT: Final = "right"
 
 
-async def require_scope(  # a guard that is no coroutine would run in a thread of its own
-    connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
-) -> None:
+def require_scope(scope: ASGIScope, handler: BaseRouteHandler) -> None:
     """Refuse a principal whose token and roles have the route's scope nowhere.
 
     Raises:
@@ -35,13 +35,13 @@ async def require_scope(  # a guard that is no coroutine would run in a thread o
     """
     if handler.opt.get(PUBLIC) or _is_frameworks(handler):
         return
-    scope: Scope = handler.opt[RIGHT]
-    principal = connection.user
+    right: Scope = handler.opt[RIGHT]
+    principal: Principal = scope["user"]
     places: Iterable[int | None] = (
         (principal.project_id,) if principal.project_id is not None else (None, *principal.roles)
     )
-    if not any(principal.may(scope, project) for project in places):
-        raise ForbiddenError(principal.lack(scope))
+    if not any(principal.may(right, project) for project in places):
+        raise ForbiddenError(principal.lack(right))
 
 
 def check_declared(app: Litestar) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import random
 import select
-from contextlib import AsyncExitStack, asynccontextmanager
+import time
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar
@@ -26,7 +27,7 @@ from mapi.database.session import SESSION_SETTINGS, as_options, role_settings
 from mapi.errors import DatabaseError, StateError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
 __all__ = ["Connection", "Database", "Reach", "together"]
 
@@ -91,6 +92,7 @@ class Database:
         self._url = url
         self._is_pooled = pooled
         self._looking: asyncio.Task[bool] | None = None
+        self._used_seconds = 0.0
         self._pool = AsyncConnectionPool(
             url,
             min_size=1,
@@ -169,28 +171,21 @@ class Database:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
-        try:
-            async with AsyncExitStack() as lent:
-                yield await self._lend(lent)
-        except PoolTimeout as error:
-            raise UnavailableError("The database has no connection free; try again.") from error
-        except errors.ForeignKeyViolation as error:
-            # What is referred to is looked up first, so it went in between.
-            raise StateError(
-                "Something that this belongs to was deleted meanwhile; read it anew."
-            ) from error
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            if isinstance(error, (errors.DeadlockDetected, errors.SerializationFailure)):
-                raise
-            raise UnavailableError(f"The database does not answer: {error}") from error
+        with _told_apart():
+            connection, since = await self._lend(), time.monotonic()
+            try:
+                async with connection:
+                    yield connection
+            finally:
+                await self._take_back(connection, since)
 
-    async def _lend(self, lent: AsyncExitStack) -> Connection:
+    async def _lend(self) -> Connection:
         """Return a connection of the pool; whoever waits long asks whether there is a database.
 
         The pool tries for ever to reach it, and does not say that it does not.
         """
         try:
-            return await lent.enter_async_context(self._pool.connection(_PATIENCE_SECONDS))
+            return await self._pool.getconn(_PATIENCE_SECONDS)
         except PoolTimeout:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(asyncio.to_thread(_is_there, self._url))
@@ -199,8 +194,11 @@ class Database:
                 raise UnavailableError(
                     "The database does not answer; try again when it runs."
                 ) from None
-        rest = _POOL_SECONDS - _PATIENCE_SECONDS
-        return await lent.enter_async_context(self._pool.connection(rest))
+        return await self._pool.getconn(_POOL_SECONDS - _PATIENCE_SECONDS)
+
+    async def _take_back(self, connection: Connection, since: float) -> None:
+        await self._pool.putconn(connection)
+        self._used_seconds += time.monotonic() - since
 
     async def call(
         self, statement: LiteralString, parameters: Mapping[str, Any]
@@ -209,7 +207,7 @@ class Database:
 
         Args:
             statement: calls a function of ours that begins with whom it acts for, as the tenant and
-                projects of a reach; see `Reach.for_call`.
+                projects of a reach (see `Reach.for_call`), or one that looks up who that is.
             parameters: its values.
 
         Raises:
@@ -217,9 +215,14 @@ class Database:
         """
 
         async def work() -> TupleRow | None:
-            async with self._connection() as connection:
-                cursor = await connection.execute(statement, parameters, binary=True)
-                return await cursor.fetchone()
+            with _told_apart():
+                connection, since = await self._lend(), time.monotonic()
+                try:
+                    # Nothing is open behind it, so there is nothing to commit or to take back.
+                    cursor = await connection.execute(statement, parameters, binary=True)
+                    return await cursor.fetchone()
+                finally:
+                    await self._take_back(connection, since)
 
         return await _again_where_it_lost(work)
 
@@ -246,7 +249,8 @@ class Database:
 
     def stats(self) -> dict[str, Any]:
         """Return the pool's own figures."""
-        return dict(self._pool.get_stats())
+        # The pool counts only what it lends for a block.
+        return {**self._pool.get_stats(), "usage_ms": int(self._used_seconds * 1_000)}
 
 
 @asynccontextmanager
@@ -302,6 +306,24 @@ async def _refuse_unfit(connection: Connection) -> None:
             "migrate`, then let the pooler connect anew (PgBouncer: RECONNECT). Where `mapi "
             f"migrate` may not change that role, run as who may: {statements}"
         )
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    """Raise what the database or the pool says as errors of ours; lost conflicts as they are."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise UnavailableError("The database has no connection free; try again.") from error
+    except errors.ForeignKeyViolation as error:
+        # What is referred to is looked up first, so it went in between.
+        raise StateError(
+            "Something that this belongs to was deleted meanwhile; read it anew."
+        ) from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        if isinstance(error, (errors.DeadlockDetected, errors.SerializationFailure)):
+            raise
+        raise UnavailableError(f"The database does not answer: {error}") from error
 
 
 async def _again_where_it_lost(work: Callable[[], Awaitable[_Result]]) -> _Result:
