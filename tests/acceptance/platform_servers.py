@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
     "DEADLINE_SECONDS",
@@ -79,7 +79,13 @@ class Server:
         return found
 
     def ask(
-        self, method: str, path: str, body: Any = None, *, token: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
         request = urllib.request.Request(
             self.url + path,
@@ -88,6 +94,7 @@ class Server:
             headers={
                 "Authorization": f"Bearer {token or self.token}",
                 "Content-Type": "application/json",
+                **(headers or {}),
             },
         )
         try:

@@ -11,7 +11,9 @@ import msgspec
 from litestar import Litestar, MediaType, Request, Response, get
 from litestar.handlers.base import BaseRouteHandler
 
+from mapi.access.idempotency import KEY_LENGTH_MAX
 from mapi.api.authentication import PUBLIC
+from mapi.api.idempotency import MAKES
 from mapi.api.queries import query_parameters
 from mapi.wire.problems import PROBLEM_MEDIA_TYPE, Problem
 
@@ -53,6 +55,14 @@ _PROBLEMS: Final = {
     429: "Too many requests (with `Retry-After`), or a budget is spent (without).",
     431: "The headers are too large.",
     503: "Not now; `Retry-After` says when.",
+}
+#: What a request that makes something may carry.
+_KEY: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same request again within a day gets the first answer.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": KEY_LENGTH_MAX},
 }
 _ONLY_WITH_BODY: Final = frozenset({400, 409, 412, 413, 415, 428})
 _TITLES: Final = {
@@ -146,7 +156,11 @@ def _operation(
         "operationId": f"{handler.fn.__module__.rsplit('.', 1)[-1]}_{handler.fn.__name__}",
         "summary": handler.summary or "",
         "description": " ".join((handler.fn.__doc__ or "").split()),
-        "parameters": [*_path_parameters(path), *_query(handler, schema_of)],
+        "parameters": [
+            *_path_parameters(path),
+            *_query(handler, schema_of),
+            *([_KEY] if handler.opt.get(MAKES) else []),
+        ],
         "responses": _responses(handler, schema_of, has_body=method in {"post", "put", "patch"}),
         "security": [] if handler.opt.get(PUBLIC) else [{"token": []}, {"session": []}],
     }
