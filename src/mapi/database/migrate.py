@@ -1,8 +1,9 @@
 """Migrations: SQL files in order, each applied once, in a transaction of its own under one lock.
 
 The files belong to the code: an applied one that differs from ours, or that we do not know, stops
-the start, because then another version of the program has written this database. Everything is
-made by the role ``mapi_owner``, which can neither log in nor pass over row-level security.
+the start, because then another version of the program has written this database; nothing of it is
+changed. Everything is made by the role ``mapi_owner``, which can neither log in nor pass over
+row-level security.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mapi.database.session import role_settings
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "RESERVED_ROLES",
@@ -30,6 +31,7 @@ __all__ = [
     "migrate",
     "migrations",
     "pending",
+    "refuse_unreleased",
     "require_migrated",
 ]
 
@@ -37,6 +39,8 @@ _CONNECT_SECONDS: Final = 10
 #: Any number will do, as long as all our replicas take the same.
 _LOCK: Final = 0x6D617069
 _OLDEST_VERSION: Final = 150000
+#: The first file of the schema as it was before the first release, which was written anew for it.
+_UNRELEASED: Final = "0001_foundation"
 #: Roles of our own, which nobody logs in as.
 RESERVED_ROLES: Final = ("mapi_owner", "mapi_app")
 
@@ -98,6 +102,8 @@ def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
             with _alone(connection):
                 _make_roles(connection, login, password)
                 _make_schema(connection)
+                # One that is refused takes back what was made for it.
+                pending(connection)
             applied = []
             while (name := _apply_next(connection)) is not None:
                 applied.append(name)
@@ -130,6 +136,7 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
     if not (found and found[0]):
         return list(known.values())
     applied = dict(connection.execute("select name, checksum from mapi.migrations").fetchall())
+    refuse_unreleased("The database", applied)
     for name, checksum in applied.items():
         if name not in known:
             raise DatabaseError(
@@ -142,6 +149,25 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
                 "Install the version that made the database, or restore a backup."
             )
     return [one for name, one in known.items() if name not in applied]
+
+
+def refuse_unreleased(place: str, applied: Iterable[str]) -> None:
+    """Refuse what has the schema from before the first release, of which no migration leads on.
+
+    Args:
+        place: what has it, as a sentence begins.
+        applied: the names of the migrations that it has.
+
+    Raises:
+        DatabaseError: it is such a one.
+    """
+    if _UNRELEASED in applied:
+        raise DatabaseError(
+            f"{place} has the schema from before the first release, which this version does not "
+            "read. With the program that made it, write the runs of each project into a file "
+            "(`mapi runs export --project NAME --filter '' -o NAME.jsonl`); with this one, read it "
+            "into a new database (`mapi runs import --project NAME NAME.jsonl`)."
+        )
 
 
 def require_migrated(url: str) -> None:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ATTRIBUTE_EXPRESSIONS", "INDEXED_LENGTH", "condition_of"]
 
-#: The indexes over texts hold so many characters; see the migrations.
+#: The indexes over texts hold so many characters: `run_params_text`, `run_tags_text`.
 INDEXED_LENGTH: Final = 256
 
 _COMPLEMENTS: Final[dict[Operator, Operator]] = {

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 
 from mapi.database.door import Database
-from mapi.database.migrate import make_roles, migrate, migrations
+from mapi.database.migrate import make_roles, migrate, migrations, refuse_unreleased
 from mapi.database.turns import in_turn
 from mapi.errors import DatabaseError, MapiError, NotFoundError, SettingError
 from mapi.objects.opening import open_store
@@ -380,6 +380,7 @@ def _checked(path: Path) -> tuple[Manifest, dict[str, str]]:
             f"{path} has format {manifest.format}, this version reads {_FORMAT}. Restore it with "
             f"the version that made it, {manifest.version}."
         )
+    refuse_unreleased(str(path), manifest.migrations)
     known = {one.name: one.checksum for one in migrations()}
     for name, checksum in manifest.migrations.items():
         if known.get(name) != checksum:

@@ -124,6 +124,8 @@ def reach_foundation(
             raise DatabaseError(f"The database in {settings.home} does not run.")
         return lay_foundation(settings, undo)
     url = server.url(LOGIN, database_password(settings), "postgres")
+    # The server that runs may be another version's.
+    require_migrated(url)
     return Foundation(url, admin_url=server.superuser_url())
 
 

@@ -259,9 +259,18 @@ async def test_one_uuid_may_be_that_of_an_experiment_a_view_and_a_run(caller: Ca
 async def test_an_import_is_no_sign_of_life(caller: Caller) -> None:
     run = run_line(status="lost", reason="heartbeat")
     source = {"source": "api", "time": TIME}
+    series = {"key": "loss", "labels": {}, "attempt": 1, "source": "api"}
     lines = file_of(
         run,
         {"type": "tag", "run": run["run"], "key": "a", "text": "b", **source},
+        {
+            "type": "points",
+            "run": run["run"],
+            **series,
+            "steps": [0, 1],
+            "times": [NOW_US, NOW_US + 1],
+            "values": [1.0, 2.0],
+        },
         span_line(run["run"]),
     )
     for _ in range(2):
@@ -270,7 +279,7 @@ async def test_an_import_is_no_sign_of_life(caller: Caller) -> None:
         assert (found["status"], found["reason"]) == ("lost", "heartbeat")
     assert (await caller.get(f"/v1/runs/{run['run']}/life"))["entries"] == []
     # Who writes to it here lives.
-    await caller.log(run["run"], "loss", [1.0])
+    await caller.log(run["run"], "loss", [1.0], steps=[2])
     assert (await caller.get(f"/v1/runs/{run['run']}"))["status"] == "running"
 
 

@@ -127,7 +127,7 @@ def test_views_read_as_whoever_asks_and_definer_functions_have_a_fixed_path(
         " where pronamespace = 'mapi'::regnamespace and prosecdef",
     )
     assert {name for name, _ in functions} == {
-        "find_token_v2",
+        "find_token_v1",
         "list_tenants_v1",
         "take_turn_v1",
         "end_turn_v1",

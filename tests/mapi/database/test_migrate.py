@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mapi.database.migrate import migrate, migrations, pending
+from mapi.database.migrate import migrate, migrations, pending, require_migrated
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -42,20 +42,29 @@ def test_replicas_that_start_together_apply_each_migration_once(empty: str) -> N
         assert pending(connection) == []
 
 
-def test_a_database_of_a_newer_version_is_refused(empty: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("insert into mapi.migrations values ('9999_future', 'x')", "written by a newer one"),
+        ("update mapi.migrations set checksum = 'edited'", "other statements"),
+        (
+            "update mapi.migrations set name = '0001_foundation' where name like '0001%'",
+            "before the first release.*`mapi runs export.*`mapi runs import",
+        ),
+    ],
+)
+def test_a_database_that_is_refused_stays_as_it_is(empty: str, change: str, words: str) -> None:
     migrate(empty, login="mapi", password=None)
     with psycopg.connect(empty) as connection:
-        connection.execute("insert into mapi.migrations values ('9999_future', 'x')")
-    with pytest.raises(DatabaseError, match="written by a newer one"):
-        migrate(empty, login="mapi", password=None)
-
-
-def test_a_migration_that_was_edited_after_it_was_applied_is_refused(empty: str) -> None:
-    migrate(empty, login="mapi", password=None)
+        connection.execute(change.encode())
+    newcomer = f"newcomer_{uuid.uuid4().hex[:12]}"
+    with pytest.raises(DatabaseError, match=words):
+        migrate(empty, login=newcomer, password="secret")
+    with pytest.raises(DatabaseError, match=words):
+        require_migrated(empty)
     with psycopg.connect(empty) as connection:
-        connection.execute("update mapi.migrations set checksum = 'edited'")
-    with pytest.raises(DatabaseError, match="other statements"):
-        migrate(empty, login="mapi", password=None)
+        found = connection.execute("select from pg_roles where rolname = %s", [newcomer])
+        assert found.fetchone() is None
 
 
 def test_a_login_with_power_is_refused(empty: str) -> None:

@@ -207,13 +207,23 @@ def manifest_with(backup: Path, **changes: object) -> dict[str, bytes]:
 def test_a_backup_of_a_newer_version_or_format_is_refused(backup: Path, tmp_path: Path) -> None:
     cases: list[dict[str, Any]] = [
         {"format": 2},
-        {"migrations": {"0001_foundation": "0" * 64}},
+        {"migrations": {"0001_tenants": "0" * 64}},
         {"migrations": {"0999": ""}},
     ]
     for number, changes in enumerate(cases):
         path = changed(backup, tmp_path / f"{number}.tar", manifest_with(backup, **changes))
         with pytest.raises(DatabaseError, match=r"Restore it with"):
             restore_backup(settings_in(tmp_path / "new"), path)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_backup_from_before_the_first_release_says_what_to_do(
+    backup: Path, tmp_path: Path
+) -> None:
+    old = manifest_with(backup, migrations={"0001_foundation": "0" * 64})
+    path = changed(backup, tmp_path / "old.tar", old)
+    with pytest.raises(DatabaseError, match=r"old\.tar has the schema from before.*export"):
+        restore_backup(settings_in(tmp_path / "new"), path)
     assert not (tmp_path / "new").exists()
 
 

@@ -1,6 +1,6 @@
 -- name: find_token
 select tenant_id, user_id, user_name, project_id, scopes, kind, expires, revoked, roles
-from mapi.find_token_v2(%(id)s, %(hash)s)
+from mapi.find_token_v1(%(id)s, %(hash)s)
 
 -- name: insert_token
 insert into tokens (

@@ -1,86 +1,8 @@
--- Short ways into the log: what nearly every call does is one statement, so one way there and back.
+-- Writing: what nearly every call does is one statement, so one way there and back.
 --
--- A function here does a call whole or not at all: where anything might be known already, over a
--- budget, or refused, it writes nothing and says so, and the long way finds out what is to be said.
-
--- Of a limit the word nearest to the run counts; null is without limit.
-create function mapi.limit_of(
-    word text, standard bigint, tenant_limits jsonb, project_limits jsonb, run_limits jsonb
-) returns bigint
-language sql immutable parallel safe
-return case coalesce(run_limits ->> word, project_limits ->> word, tenant_limits ->> word)
-    when 'unlimited' then null
-    else coalesce(
-        (coalesce(run_limits ->> word, project_limits ->> word, tenant_limits ->> word))::bigint,
-        standard
-    )
-end;
-
--- The parts of a batch, one row a series, join what is known of it.
-create function mapi.merge_summaries(
-    of_run uuid, of_project bigint, of_attempt int, of_source text, at_change bigint,
-    keys text[], hashes int8[], labels text[], series int8[], counts int8[], nonfinites int8[],
-    first_times timestamptz[], last_times timestamptz[], last_steps int8[], last_values float8[],
-    min_values float8[], min_steps int8[], max_values float8[], max_steps int8[],
-    finite_sums float8[]
-) returns void
-language plpgsql
-as $$
-begin
-    insert into mapi.run_metric_summary as known (
-        tenant_id, run_id, key, labels_hash, labels, project_id, attempt, series_id, is_scalar,
-        count, nonfinite_count, first_time, last_time, last_step, last_value, min_value, min_step,
-        max_value, max_step, finite_sum, change_seq, source
-    )
-    select
-        mapi.current_tenant(), of_run, part.key, part.hash, part.labels::jsonb, of_project,
-        of_attempt, part.series_id, part.last_step = -1, part.count, part.nonfinite,
-        part.first_time, part.last_time, part.last_step, part.last_value,
-        case when part.nonfinite < part.count then part.min_value end,
-        case when part.nonfinite < part.count then part.min_step end,
-        case when part.nonfinite < part.count then part.max_value end,
-        case when part.nonfinite < part.count then part.max_step end,
-        part.finite_sum, at_change, of_source
-    from unnest(
-        keys, hashes, labels, series, counts, nonfinites, first_times, last_times, last_steps,
-        last_values, min_values, min_steps, max_values, max_steps, finite_sums
-    ) as part (
-        key, hash, labels, series_id, count, nonfinite, first_time, last_time, last_step,
-        last_value, min_value, min_step, max_value, max_step, finite_sum
-    )
-    order by part.key, part.hash
-    on conflict (tenant_id, run_id, key, labels_hash) do update set
-        attempt = excluded.attempt,
-        series_id = excluded.series_id,
-        is_scalar = known.is_scalar and excluded.is_scalar,
-        count = known.count + excluded.count,
-        nonfinite_count = known.nonfinite_count + excluded.nonfinite_count,
-        first_time = least(known.first_time, excluded.first_time),
-        last_time = greatest(known.last_time, excluded.last_time),
-        last_step = greatest(known.last_step, excluded.last_step),
-        last_value = case
-            when known.last_step > excluded.last_step then known.last_value
-            else excluded.last_value
-        end,
-        min_value = least(known.min_value, excluded.min_value),
-        min_step = case
-            when excluded.min_value is null or known.min_value < excluded.min_value
-                or (known.min_value = excluded.min_value and known.min_step < excluded.min_step)
-                then known.min_step
-            else excluded.min_step
-        end,
-        max_value = greatest(known.max_value, excluded.max_value),
-        max_step = case
-            when excluded.max_value is null or known.max_value > excluded.max_value
-                or (known.max_value = excluded.max_value and known.max_step < excluded.max_step)
-                then known.max_step
-            else excluded.max_step
-        end,
-        finite_sum = mapi.bounded_sum(known.finite_sum, excluded.finite_sum),
-        change_seq = excluded.change_seq,
-        source = excluded.source;
-end;
-$$;
+-- `append_points`, `make_run` and `make_run_once` do a call whole or not at all: where anything might be
+-- known already, over a budget, or refused, they write nothing and say so, and the long way finds out
+-- what is to be said.
 
 -- Make series that the attempt has none of, and return their numbers in the order given. A number
 -- that has come round and is in use is passed over.
@@ -282,9 +204,9 @@ begin
     update mapi.runs as one set
         change_seq = run.change_seq,
         heartbeat = now(),
-        version = one.version + (one.status = 'lost')::int,
-        reason = case when one.status = 'lost' then null else one.reason end,
-        status = case when one.status = 'lost' then 'running' else one.status end,
+        version = one.version + mapi.comes_back(one.status)::int,
+        reason = case when mapi.comes_back(one.status) then null else one.reason end,
+        status = case when mapi.comes_back(one.status) then 'running' else one.status end,
         point_count = one.point_count + size,
         series_count = one.series_count + known.made
     where one.tenant_id = mapi.current_tenant() and one.id = of_run;
@@ -378,15 +300,91 @@ begin
 end;
 $$;
 
--- A sign of life changes no index, so it fits into the page where the run's row stands: of an
--- index over `heartbeat` each had to change an entry.
-drop index mapi.runs_heartbeat;
-create index runs_running on mapi.runs (tenant_id, id) where status = 'running';
-alter table mapi.runs set (fillfactor = 70);
+-- Make a run for a request with a key, as `mapi.make_run` does, and keep what is answered, or answer what
+-- the key's first request made. Run, key and answer are one statement, so there is no moment at which the
+-- run is there and its key does not say so. No project and no `first_request`: something is to be found
+-- or refused first. A `first_request` without `first_status`: it is under way.
+create function mapi.make_run_once(
+    for_tenant text, for_projects text, of_principal text, of_key text, of_request bytea,
+    writable int8[],
+    of_project text, token_project int8, new_id uuid, of_kind text, of_status text, of_name text,
+    of_note text, of_user text, of_external_id text, of_start timestamptz, of_source text,
+    standard_params int8, standard_tags int8,
+    param_keys text[], param_texts text[], param_numbers float8[], tag_keys text[],
+    tag_texts text[],
+    out project text, out created timestamptz, out started timestamptz, out version int8,
+    out duration_seconds float8, out id uuid, out "user" text,
+    out first_request bytea, out first_status int
+)
+language plpgsql
+as $$
+declare
+    known record;
+begin
+    perform set_config('mapi.tenant', for_tenant, true);
+    perform set_config('mapi.projects', for_projects, true);
+    if not mapi.hold_key(of_principal, of_key) then
+        first_request := of_request;
+        return;
+    end if;
+    select one.request_hash, one.status, one.made into known
+    from mapi.idempotency_keys as one
+    where
+        one.tenant_id = mapi.current_tenant()
+        and one.principal = of_principal
+        and one.key = of_key
+        and one.created >= now() - interval '24 hours';
+    if found then
+        first_request := known.request_hash;
+        first_status := known.status;
+        select fact.* into project, created, started, version, duration_seconds, id, "user"
+        from jsonb_to_record(known.made) as fact (
+            project text, created timestamptz, started timestamptz, version int8,
+            duration_seconds float8, id uuid, "user" text
+        );
+        return;
+    end if;
+
+    select made.* into project, created, started, version, duration_seconds
+    from mapi.make_run(
+        for_tenant, for_projects, writable, of_project, token_project, new_id, of_kind, of_status,
+        of_name, of_note, of_user, of_external_id, of_start, of_source, standard_params,
+        standard_tags, param_keys, param_texts, param_numbers, tag_keys, tag_texts
+    ) as made;
+    if project is null then
+        return;
+    end if;
+    id := new_id;
+    "user" := of_user;
+
+    perform mapi.drop_old_keys();
+    insert into mapi.idempotency_keys as one (
+        tenant_id, principal, key, request_hash, status, made
+    )
+    values (
+        mapi.current_tenant(), of_principal, of_key, of_request, 201,
+        jsonb_build_object(
+            'project', project, 'created', created, 'started', started, 'version', version,
+            'duration_seconds', duration_seconds, 'id', id, 'user', "user"
+        )
+    )
+    on conflict (tenant_id, principal, key) do update set
+        request_hash = excluded.request_hash,
+        status = excluded.status,
+        body = null,
+        made = excluded.made,
+        created = now()
+    where one.created < now() - interval '24 hours';
+    if not found then
+        -- By a server that takes no lock. Nothing of this was done; tried again, it finds the other's.
+        raise exception 'the key was taken meanwhile' using errcode = 'serialization_failure';
+    end if;
+end;
+$$;
 
 revoke execute on function
-    mapi.limit_of, mapi.merge_summaries, mapi.make_series, mapi.append_points, mapi.make_run
+    mapi.make_series, mapi.append_points, mapi.make_run, mapi.make_run_once
     from public;
 grant execute on function
-    mapi.limit_of, mapi.merge_summaries, mapi.make_series, mapi.append_points, mapi.make_run
+    mapi.make_series, mapi.append_points, mapi.make_run, mapi.make_run_once
     to mapi_app;
