@@ -103,7 +103,8 @@ def mlflow(folder: Path, address: str) -> Iterator[Mlflow]:
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env=os.environ | QUIET,
+            # It leaves the locks of its databases where temporary files go.
+            env=os.environ | QUIET | {"TMPDIR": str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mapi.database.embedded.sockets import remove_socket_directory
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -155,6 +157,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         if server.process.poll() is None:
             os.killpg(server.process.pid, signal.SIGKILL)
             server.process.wait(DEADLINE_SECONDS)
+    for home in {server.home / "postgres" for server in servers}:
+        # What a killed server leaves the next start takes away, and none may have come.
+        remove_socket_directory(home)
 
 
 def point_at(step: int) -> dict[str, Any]:

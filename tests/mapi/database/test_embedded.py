@@ -17,6 +17,7 @@ import pytest
 from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.embedded.home import Home
 from mapi.database.embedded.server import EmbeddedServer
+from mapi.database.embedded.sockets import remove_socket_directory
 from mapi.errors import DatabaseError, HomeInUseError
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def test_it_ends_with_its_starter(tmp_path: Path) -> None:
         finally:
             os.close(watched)
     assert readable, "the server still runs half a minute after its starter was killed"
+    remove_socket_directory(tmp_path / "pg")
 
 
 def _wait_readable(descriptor: int, seconds: float) -> bool:

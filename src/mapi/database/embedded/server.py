@@ -13,13 +13,13 @@ import secrets
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from psycopg.conninfo import make_conninfo
 
+from mapi.database.embedded.sockets import make_socket_directory, remove_socket_directory
 from mapi.database.secret_file import keep_secret
 from mapi.errors import DatabaseError
 
@@ -111,7 +111,7 @@ class EmbeddedServer:
         self._refuse_other_version()
         self._stop_survivor()
         if self._socket is None:
-            self._socket = self._make_socket_directory()
+            self._socket = make_socket_directory(self._directory, self._identity)
         try:
             self._launch()
         except BaseException:
@@ -154,7 +154,7 @@ class EmbeddedServer:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_STOP_SECONDS_MAX)
         if self._socket is not None:
-            shutil.rmtree(self._socket, ignore_errors=True)
+            remove_socket_directory(self._directory)
             self._socket = None
 
     def url(self, user: str, password: str, database: str) -> str:
@@ -236,13 +236,6 @@ class EmbeddedServer:
             os.chown(directory, self._identity.uid, -1)
 
     # -- the process ------------------------------------------------------------------------------
-
-    def _make_socket_directory(self) -> Path:
-        # A socket's path ends at 107 bytes, and a home may be deep: this is the one directory that
-        # we use outside of it.
-        directory = Path(tempfile.mkdtemp(prefix="mapi-"))
-        self._give_away(directory)
-        return directory
 
     def _launch(self) -> None:
         settings = {**_CONFIGURATION, "unix_socket_directories": str(self._socket)}
