@@ -8,6 +8,7 @@ with it: a pooled connection keeps nothing of whom it served last.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import select
 import time
@@ -33,6 +34,7 @@ __all__ = ["Connection", "Database", "Reach", "together"]
 
 Connection = psycopg.AsyncConnection[TupleRow]
 _Result = TypeVar("_Result")
+_logger: Final = logging.getLogger("mapi.database")
 
 #: How often a transaction that lost a deadlock or a serialisation conflict is run again.
 _RETRIES: Final = 6
@@ -323,7 +325,9 @@ def _told_apart() -> Iterator[None]:
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         if isinstance(error, (errors.DeadlockDetected, errors.SerializationFailure)):
             raise
-        raise UnavailableError(f"The database does not answer: {error}") from error
+        # Its words name files, functions, hosts and roles: they are for whoever keeps the server.
+        _logger.warning("the database does not answer: %s", error)
+        raise UnavailableError("The database does not answer; try again.") from error
 
 
 async def _again_where_it_lost(work: Callable[[], Awaitable[_Result]]) -> _Result:

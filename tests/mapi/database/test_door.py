@@ -120,6 +120,23 @@ async def test_what_was_deleted_meanwhile_is_told_as_such(
         assert await cursor.fetchone() == (1,)
 
 
+async def test_the_words_of_the_database_are_for_the_log_and_not_for_who_asks(
+    database: Database, tenant: Tenant, caplog: pytest.LogCaptureFixture
+) -> None:
+    words = 'could not open file "base/5/17603"'
+
+    async def work(connection: Connection) -> None:
+        await connection.execute(
+            f"do $$ begin raise exception '{words}' using errcode = 'io_error'; end $$"
+        )
+
+    with pytest.raises(UnavailableError) as caught:
+        await database.run(tenant.reach, work)
+    assert str(caught.value) == "The database does not answer; try again."
+    (told,) = [one.getMessage() for one in caplog.records if one.name == "mapi.database"]
+    assert words in told
+
+
 async def test_a_database_that_is_down_is_told_from_one_without_a_free_connection(
     tmp_path: Path,
 ) -> None:
