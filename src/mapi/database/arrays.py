@@ -1,4 +1,4 @@
-"""Columns of numbers as PostgreSQL arrays, in its binary form, straight from memory.
+"""Columns of numbers, and of texts, as PostgreSQL arrays in its binary form, straight from memory.
 
 A list of Python objects costs a dozen times more to make and to send. Importing this module teaches
 every connection that is opened from then on to send them; to read them a cursor is told to.
@@ -17,11 +17,13 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from psycopg import AsyncCursor
     from psycopg.abc import Buffer
     from psycopg.rows import TupleRow
 
-__all__ = ["FloatArray", "IntArray", "TimeArray", "reading_arrays"]
+__all__ = ["FloatArray", "IntArray", "TextArray", "TimeArray", "reading_arrays"]
 
 #: PostgreSQL counts microseconds from 2000-01-01 UTC.
 _EPOCH_US: Final = 946_684_800_000_000
@@ -29,6 +31,10 @@ _EPOCH_US: Final = 946_684_800_000_000
 #: the one dimension (`array_send` in PostgreSQL's src/backend/utils/adt/arrayfuncs.c).
 _HEAD: Final = struct.Struct(">iiIii")
 _EMPTY: Final = struct.Struct(">iiI")
+#: Before each element.
+_SIZE: Final = struct.Struct(">i")
+#: The type of the elements of texts.
+_TEXT: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,27 @@ class TimeArray:
     """Microseconds since 1970 UTC, as ``timestamptz[]``."""
 
     numbers: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TextArray:
+    """Texts, as ``text[]``; none is null."""
+
+    texts: Sequence[str]
+
+
+class _TextDumper(Dumper):
+    format = Format.BINARY
+    oid = 1009
+
+    def dump(self, obj: TextArray) -> Buffer:
+        if not obj.texts:
+            return _EMPTY.pack(0, 0, _TEXT)
+        parts = [_HEAD.pack(1, 0, _TEXT, len(obj.texts), 1)]
+        for text in obj.texts:
+            content = text.encode()
+            parts += (_SIZE.pack(len(content)), content)
+        return b"".join(parts)
 
 
 class _ArrayDumper(Dumper):
@@ -87,6 +114,7 @@ class _TimeDumper(_ArrayDumper):
     offset = _EPOCH_US
 
 
+psycopg.adapters.register_dumper(TextArray, _TextDumper)
 psycopg.adapters.register_dumper(IntArray, _IntDumper)
 psycopg.adapters.register_dumper(FloatArray, _FloatDumper)
 psycopg.adapters.register_dumper(TimeArray, _TimeDumper)

@@ -9,6 +9,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 __all__ = [
@@ -155,6 +156,8 @@ def canonical_labels(labels: Mapping[str, str]) -> Labels:
     return tuple(sorted(labels.items()))
 
 
+# Call after call has the same few sets of labels.
+@lru_cache(maxsize=1_024)
 def labels_hash(labels: Labels) -> int:
     """Return the number that stands for a set of labels in indexes: 64 bits, signed."""
     text = "\x00".join(f"{name}\x01{value}" for name, value in labels)

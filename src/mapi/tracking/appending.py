@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from mapi.database.arrays import FloatArray, IntArray, TimeArray
+from mapi.database.arrays import FloatArray, IntArray, TextArray, TimeArray
 from mapi.database.queries import query
 from mapi.series.budgets import Budgets
 from mapi.series.names import labels_hash
@@ -80,9 +80,11 @@ class Append:
             "standard_points": _STANDARD.points,
             "standard_per_series": _STANDARD.points_per_series,
             "standard_series": _STANDARD.series,
-            "keys": [one.key for one in series],
-            "hashes": [labels_hash(one.labels) for one in series],
-            "labels": [labels_json(one) for one in series],
+            "keys": TextArray([one.key for one in series]),
+            "hashes": IntArray(
+                np.array([labels_hash(one.labels) for one in series], dtype=np.int64)
+            ),
+            "labels": TextArray([labels_json(one) for one in series]),
             "counts": IntArray(parts.counts),
             "nonfinites": IntArray(parts.nonfinite_counts),
             "first_times": TimeArray(parts.first_times_us),

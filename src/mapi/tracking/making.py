@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mapi.access.idempotency import check_same, under_way
 from mapi.access.identifiers import RUN, new_uuid, text_from_uuid
+from mapi.database.arrays import TextArray
 from mapi.database.queries import query
 from mapi.series.budgets import Budgets
 from mapi.series.numbers import number_from_text
@@ -85,11 +86,11 @@ async def make_run(
         "source": Source.API.value,
         "standard_params": _STANDARD.params,
         "standard_tags": _STANDARD.tags,
-        "param_keys": list(params),
-        "param_texts": list(params.values()),
+        "param_keys": TextArray(list(params)),
+        "param_texts": TextArray(list(params.values())),
         "param_numbers": [number_from_text(text) for text in params.values()],
-        "tag_keys": list(sent.tags),
-        "tag_texts": list(sent.tags.values()),
+        "tag_keys": TextArray(list(sent.tags)),
+        "tag_texts": TextArray(list(sent.tags.values())),
     }
     if key is None:
         row = await database.call(query("runs.make"), about)

@@ -8,6 +8,7 @@ other values, the summary is made again from the points.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.database.arrays import FloatArray, IntArray, TimeArray
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from mapi.series.names import Labels
     from mapi.tracking.batch import PointBatch, Series, SummaryParts
     from mapi.tracking.writing import Writing
 
@@ -91,4 +93,10 @@ def _about(writing: Writing, series: Sequence[Series]) -> dict[str, Any]:
 
 def labels_json(series: Series) -> str:
     """Return the labels of a series as JSON."""
-    return json.dumps(dict(series.labels), ensure_ascii=False)
+    return _labels_json(series.labels)
+
+
+# Call after call has the same few sets of labels.
+@lru_cache(maxsize=1_024)
+def _labels_json(labels: Labels) -> str:
+    return json.dumps(dict(labels), ensure_ascii=False)

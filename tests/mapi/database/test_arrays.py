@@ -1,4 +1,4 @@
-"""Columns of numbers arrive in the database as they are."""
+"""Columns of numbers and of texts arrive in the database as they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from mapi.database.arrays import FloatArray, IntArray, TimeArray, reading_arrays
+from mapi.database.arrays import FloatArray, IntArray, TextArray, TimeArray, reading_arrays
 
 if TYPE_CHECKING:
     from mapi.database.embedded.server import EmbeddedServer
@@ -30,6 +30,12 @@ def test_numbers_and_what_is_none(server: EmbeddedServer) -> None:
         array = FloatArray(np.array(numbers))
         ((found,),) = connection.execute("select %s", [array]).fetchall()
     assert repr(found) == repr([float(one) for one in numbers])
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["a", "", "é\U0001f600", '{"a, b"}', "NULL", "\\"]])
+def test_texts_of_any_kind(server: EmbeddedServer, texts: list[str]) -> None:
+    with psycopg.connect(server.superuser_url()) as connection:
+        assert connection.execute("select %s", [TextArray(texts)]).fetchone() == (texts,)
 
 
 def test_times_to_the_microsecond(server: EmbeddedServer) -> None:
