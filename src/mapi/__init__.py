@@ -13,12 +13,13 @@
 It keeps metrics with labels, params, tags, log lines, media and spans next to the run, in
 PostgreSQL. The library never needs it.
 
-The rooms, from what a request meets first to what knows nothing of the others: `cli` is the command
-``mapi``; `serve` starts and stops everything; `api` is HTTP; `tracking` is the log, its one path in
-and its readers; `sdk` the client for Python; `access` says who asks and what they may do; `database`
-is the one door to PostgreSQL and `objects` the one to the store of bytes. Pure below them: `search`
-is the language of filters, `series` the rules of the log, `wire` the shapes that travel, `config`
-the settings and `errors` what can go wrong.
+The rooms, from what a request meets first to what knows nothing of the others: `cli` is the
+command ``mapi``; `serve` starts and stops everything; `api` is HTTP; `tracking` is the log, its
+one path in and its readers; `sdk` the client for Python, and `filters` its searches as
+expressions; `access` says who asks and what they may do; `database` is the one door to PostgreSQL
+and `objects` the one to the store of bytes. Pure below them: `search` is the language of filters,
+`series` the rules of the log, `wire` the shapes that travel, `config` the settings and `errors`
+what can go wrong.
 
 The names below are loaded when they are used: ``import mapi`` alone costs nothing, and what needs
 an extra (``client`` here, ``platform`` for the server) says so.
@@ -29,8 +30,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mapi import filters
     from mapi.errors import InvalidError, MapiError, SettingError
-    from mapi.sdk import filters
     from mapi.sdk.asynchronous.client import AsyncClient
     from mapi.sdk.asynchronous.run import AsyncRun
     from mapi.sdk.calls import Producer
@@ -126,7 +127,7 @@ if not TYPE_CHECKING:
         if name not in __all__:
             raise AttributeError(f"module 'mapi' has no attribute {name!r}")
         if name == "filters":
-            return importlib.import_module("mapi.sdk.filters")
+            return importlib.import_module("mapi.filters")
         module = _LAZY.get(name, "mapi.sdk.errors")
         try:
             value = getattr(importlib.import_module(module), name)

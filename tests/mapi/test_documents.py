@@ -103,7 +103,8 @@ async def answer(caller: Caller, request: str, known: dict[str, str], *, page: s
     )
     found: Any = response.json() if response.content else {}
     for name, value in json.loads(expected or "{}").items():
-        assert found.get(name, 0) == value, (page, request)
+        assert name in found, (page, request)
+        assert found[name] == value, (page, request)
     for prefix, name in (("run_", "run"), ("view_", "view"), ("exp_", "experiment")):
         if method == "POST" and str(found.get("id", "")).startswith(prefix):
             known[name] = found["id"]

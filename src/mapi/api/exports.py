@@ -35,7 +35,7 @@ __all__ = ["export_run", "export_runs", "import_runs"]
 _IMPORTED_TYPES = ("application/jsonl", "application/x-ndjson", "application/json")
 
 _MEDIA_TYPES = {
-    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.CSV: "text/csv",
     ExportFormat.PARQUET: "application/vnd.apache.parquet",
     ExportFormat.JSONL: "application/jsonl",
 }

@@ -234,8 +234,10 @@ def _refused_address(scope: HTTPScope) -> Exception | None:
             ProblemCode.HEADERS_TOO_LARGE,
             f"the headers have {size} bytes: at most {_HEADER_BYTES_MAX}",
         )
-    if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-        # No text of the database holds it, so nothing is called so.
+    # No text of the database holds U+0000, so nothing is called so.
+    if "\0" in scope["path"]:
+        return InvalidError(Fault("/path", f"{scope['path'][:200]!r} has U+0000; leave it out"))
+    if b"%00" in scope["query_string"]:
         return InvalidError(Fault("/query", "U+0000 cannot be stored; leave it out"))
     if scope["raw_path"].endswith(b"/") and scope["raw_path"] != b"/":
         # Clients tidy addresses: what was to name a part of a thing must not mean all of it.

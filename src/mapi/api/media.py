@@ -28,7 +28,7 @@ from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.api.senders import sender_at
 from mapi.database.door import Connection, Database
-from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, UnavailableError
+from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, QuotaError, UnavailableError
 from mapi.objects.permits import UploadPermits
 from mapi.objects.store import Expectation, ObjectStore, UploadTerms, check_expected
 from mapi.series.name_map import with_writer
@@ -41,6 +41,7 @@ from mapi.tracking.media import (
     get_media,
     list_media,
     record_media,
+    refused_size,
     warn_of_rejected,
 )
 from mapi.tracking.pruned import read_pruned
@@ -266,17 +267,13 @@ async def sign(  # noqa: PLR0917 - the framework gives them by name
     run_id = uuid_from_text(RUN, run)
     sender = sender_at(request.user, stream="", rank=0)
 
-    async def may_write(connection: Connection) -> int | None:
-        return (await open_writing(connection, run_id, sender)).budgets.media_item_bytes
+    async def refused(connection: Connection) -> QuotaError | None:
+        writing = await open_writing(connection, run_id, sender)
+        return await refused_size(writing, sent.size_bytes)
 
-    limit = await database.run(request.user.reach, may_write)
-    if limit is not None and sent.size_bytes > limit:
-        raise InvalidError(
-            Fault(
-                "/size_bytes",
-                f"{sent.size_bytes} bytes are more than one item of this project may have, {limit}",
-            )
-        )
+    # Raised behind the commit, which keeps the warning.
+    if (refusal := await database.run(request.user.reach, refused)) is not None:
+        raise refusal
     signed = await objects.sign_upload(
         UploadTerms(
             f"{_upload_folder(request.user, run_id)}/{uuid4()}.{sent.format.value}",

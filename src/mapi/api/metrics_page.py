@@ -19,7 +19,8 @@ from mapi.errors import AuthenticationError
 
 __all__ = ["meters_text"]
 
-_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: The framework adds the encoding of what begins with `text/`.
+_TYPE = "text/plain; version=0.0.4"
 
 
 @get("/metrics", opt={PUBLIC: True}, summary="Read the meters", media_type=_TYPE)

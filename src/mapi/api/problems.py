@@ -159,6 +159,8 @@ def _problem_of(
     if isinstance(error, (errors.InvalidError, errors.StateError)):
         problem.errors = [_fault(one) for one in error.faults[:FAULTS_MAX]]
     if isinstance(error, errors.QuotaError):
+        # Clients repeat a 429; this one answers the same until somebody raises the budget.
+        problem.retryable = False
         for name, value in error.counts.items():
             setattr(problem, name, value)
     if isinstance(error, errors.UnavailableError):

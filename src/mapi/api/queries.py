@@ -97,27 +97,33 @@ def refuse_unknown_parameters(scope: Scope, handler: BaseRouteHandler) -> None:
 
 def rule_of(parameter: QueryParameter) -> str:
     """Return what a parameter takes, in words that stand behind "expected"."""
-    kind = kinds.type_info(parameter.kind)
-    while True:
-        if isinstance(kind, kinds.Metadata):
-            kind = kind.type
-        elif isinstance(kind, kinds.ListType):
-            kind = kind.item_type
-        elif isinstance(kind, kinds.UnionType):
-            kind = next(one for one in kind.types if not isinstance(one, kinds.NoneType))
-        else:
-            break
-    match kind:
+    match _one_value(kinds.type_info(parameter.kind)):
         case kinds.IntType(ge=low, le=high) if low is not None and high is not None:
-            return f"a whole number from {low} to {high}"
+            rule = f"a whole number from {low} to {high}"
         case kinds.IntType():
-            return "a whole number"
+            rule = "a whole number"
         case kinds.BoolType():
-            return "true or false"
+            rule = "true or false"
         case kinds.EnumType(cls=words):
-            return f"one of {', '.join(str(one.value) for one in words)}"
+            rule = f"one of {', '.join(str(one.value) for one in words)}"
+        case kinds.LiteralType(values=values):
+            rule = f"one of {', '.join(map(str, values))}"
+        case kinds.StrType(max_length=most) if most is not None:
+            rule = f"a text of at most {most} characters"
         case _:
-            return "another value"
+            rule = "another value"
+    return rule
+
+
+def _one_value(kind: kinds.Type) -> kinds.Type:
+    """Return the type of one value that is sent: without what it is described with, and no list."""
+    match kind:
+        case kinds.Metadata(type=inner) | kinds.ListType(item_type=inner):
+            return _one_value(inner)
+        case kinds.UnionType(types=types):
+            return _one_value(next(one for one in types if not isinstance(one, kinds.NoneType)))
+        case _:
+            return kind
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -149,14 +149,18 @@ def ls(  # noqa: PLR0913 - its options
         found = list(api.runs.list(**asked, limit=None if is_all else limit + 1))
     has_more = not is_all and len(found) > limit
     found = found if is_all else found[:limit]
-    names = [*_NAMES, *(found[0].columns if found else ())]
-    print_rows(names, map(_row, found), form=form, wanted=["id", "name", *names[len(_NAMES) :]])
+    chosen = found[0].columns if found else []
+    # What stands in every row does not stand there twice.
+    places = [place for place, name in enumerate(chosen) if name not in _NAMES]
+    more = [chosen[place] for place in places]
+    rows = ([*_row(run), *(run.values[place] for place in places)] for run in found)
+    print_rows([*_NAMES, *more], rows, form=form, wanted=["id", "name", *more])
     if has_more:
         say_there_are_more(limit)
 
 
 def _row(run: FoundRun) -> list[Any]:
-    return [run.id, run.name, run.status, run.created, run.user, *run.values]
+    return [run.id, run.name, run.status, run.created, run.user]
 
 
 @command.command("show")

@@ -113,7 +113,7 @@ class ApiError(ClientError):
             for one in problem.errors
         )
         self.request_id = problem.request_id
-        self.retryable = problem.retryable
+        self.retryable = problem.retryable is True
         self.retry_after_seconds = retry_after_seconds
         self.seconds = retry_after_seconds or 0.0
         self.counts: dict[str, int] = {

@@ -92,7 +92,7 @@ async def find_experiment(
         )
     experiment_id: UUID = row[0]
     if takes_runs and row[1] and experiment_id != joined:
-        raise StateError(f"The experiment {text[:80]!r} is archived and takes no more runs.")
+        raise StateError(f"The experiment {row[2]!r} is archived and takes no more runs.")
     return experiment_id
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from psycopg.rows import dict_row
 
 from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, text_from_uuid, uuid_from_text
@@ -244,4 +245,5 @@ async def _rows(
 def _on_the_wire(value: Any) -> Any:
     if isinstance(value, float):
         return value_to_wire(value)
-    return value.isoformat() if isinstance(value, datetime) else value
+    # As times stand everywhere else in an answer.
+    return msgspec.to_builtins(value)

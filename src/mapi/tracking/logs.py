@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -26,10 +25,11 @@ from mapi.tracking.writing import (
 from mapi.wire.decoding import FAULTS_MAX, pointer
 from mapi.wire.enums import Budget, LogLevel, Source
 from mapi.wire.notes import LogLineFacts
-from mapi.wire.times import check_time
+from mapi.wire.times import check_time, time_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from uuid import UUID
 
     from mapi.database.door import Connection
@@ -84,7 +84,7 @@ def checked_lines(lines: Sequence[LogLine], *, now_us: int) -> list[CheckedLine]
         InvalidError: a message or its fields are too long, or a time is none.
     """
     found, faults = [], []
-    now = datetime.fromtimestamp(now_us // 1_000_000, tz=UTC)
+    now = time_from_us(now_us)
     for at, line in enumerate(lines):
         wrong = _fault_of(line, pointer("lines", at), now_us)
         if wrong is not None:

@@ -50,6 +50,7 @@ __all__ = [
     "list_media",
     "media_folder",
     "record_media",
+    "refused_size",
     "warn_of_rejected",
 ]
 
@@ -248,8 +249,18 @@ async def _known_or_refused(
     if found is not None and found.facts.sha256 == sha256.hex():
         return found
     budget = _lacking(writing, found, size_bytes=size_bytes)
-    if budget is None:
+    return None if budget is None else await _refusal(writing, budget)
+
+
+async def refused_size(writing: Writing, size_bytes: int) -> QuotaError | None:
+    """Return why an item of this size is not kept, whatever else the run has; the drop is counted."""
+    limit = writing.budgets.media_item_bytes
+    if limit is None or size_bytes <= limit:
         return None
+    return await _refusal(writing, Budget.MEDIA_ITEM_BYTES)
+
+
+async def _refusal(writing: Writing, budget: Budget) -> QuotaError:
     drops = Drops.of({budget: 1})
     warning = await close_writing(writing, Added(), drops=drops)
     return QuotaError(

@@ -6,11 +6,14 @@ a JSON pointer: both are found here from the struct's own description. What no s
 """
 
 import json
+import math
 import re
 import time
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -42,6 +45,8 @@ FAULTS_MAX: Final = 20
 
 _Body = TypeVar("_Body")
 _AT: Final = re.compile(r"(.*?)(?: - at `\$?(.*)`)?", re.DOTALL)
+#: What the decoder's path says of any value of a mapping, and of any key.
+_IN_MAPPING: Final = re.compile(r"\[\.\.\.\]|^key` in `")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -218,6 +223,9 @@ def _fault_of(said: str, kind: Any, body: bytes) -> Fault:
     match = _AT.fullmatch(said)
     assert match is not None
     message, path = match[1], _path_of(match[2] or "")
+    is_in_mapping = _IN_MAPPING.search(match[2] or "") is not None
+    if is_in_mapping and (found := _fault_in_mapping(kind, body, path)) is not None:
+        return found
     expected: tuple[str, ...] = ()
     place = _type_at(inspect.type_info(kind), path)
     field = _FIELD.fullmatch(message)
@@ -238,6 +246,74 @@ def _fault_of(said: str, kind: Any, body: bytes) -> Fault:
     if expected:
         message += f": expected {', '.join(expected)}"
     return Fault(pointer(*path), message, expected=expected)
+
+
+def _fault_in_mapping(kind: Any, body: bytes, path: list[str | int]) -> Fault | None:
+    """Return the first fault of a mapping; the decoder does not say at which of its keys it stands.
+
+    Args:
+        kind: of the body.
+        body: with the fault.
+        path: of the mapping.
+    """
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return _beyond_numbers(body)
+    for part in path:
+        found, kind = found[part], _annotation_below(kind, part)
+    parts = _parts_of_mapping(kind)
+    if parts is None or not isinstance(found, dict):
+        return None
+    for key, value in found.items():
+        for one, part in ((key, parts[0]), (value, parts[1])):
+            try:
+                msgspec.convert(one, part)
+            except msgspec.ValidationError as error:
+                fault = _fault_of(str(error), part, msgspec.json.encode(one))
+                return replace(fault, pointer=pointer(*path, key) + fault.pointer)
+    return None
+
+
+def _beyond_numbers(body: bytes) -> Fault | None:
+    """Return where a number stands that is greater than any float; our decoder takes none."""
+    try:
+        read = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    for path, value in _walk(read):
+        if isinstance(value, float) and math.isinf(value):
+            return Fault(pointer(*path), "number out of range")
+    return None
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        yield from _alternatives(get_args(annotation)[0])
+    elif get_origin(annotation) in {Union, UnionType}:
+        for one in get_args(annotation):
+            yield from _alternatives(one)
+    else:
+        yield annotation
+
+
+def _annotation_below(annotation: Any, part: str | int) -> Any:
+    """Return the type of a field or an item, as it is written; ``None`` where there is none."""
+    for one in _alternatives(annotation):
+        if isinstance(part, int) and get_origin(one) is list:
+            return get_args(one)[0]
+        if isinstance(one, type) and issubclass(one, msgspec.Struct):
+            names = dict(zip(one.__struct_encode_fields__, one.__struct_fields__, strict=True))
+            if part in names:
+                return get_type_hints(one, include_extras=True)[names[str(part)]]
+    return None
+
+
+def _parts_of_mapping(annotation: Any) -> tuple[Any, ...] | None:
+    for one in _alternatives(annotation):
+        if get_origin(one) is dict:
+            return get_args(one)
+    return None
 
 
 def _no_time(said: str, path: list[str | int], body: bytes) -> str:

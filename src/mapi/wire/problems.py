@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from mapi.wire.decoding import Answer
 from mapi.wire.enums import ProblemCode
@@ -37,7 +37,10 @@ class Problem(Answer, kw_only=True, omit_defaults=True):
         default_factory=list
     )
     request_id: Annotated[str, Meta(description="For the operator's log.")] = ""
-    retryable: Annotated[bool, Meta(description="The same call may work later.")] = False
+    retryable: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether the same call may work later, where clients would try."),
+    ] = UNSET
     accepted: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
     duplicates: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
     conflicts: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None

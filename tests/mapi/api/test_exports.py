@@ -164,6 +164,7 @@ async def test_all_runs_of_a_filter_go_out_and_come_back_with_their_parents(
     assert (await stranger.get(f"/v1/runs/{children[0]}"))["parent"] == parent
     assert (await stranger.get(f"/v1/runs/{again}"))["retry_of"] == parent
     table = await caller.send("GET", "/v1/export/runs", params={"format": "csv"})
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
     assert table.text.splitlines() == ["run,attempt,key,labels,step,time,value"]
     for params, pointer in (
         ({"format": "xml"}, "/query/format"),

@@ -117,13 +117,21 @@ async def test_long_addresses_and_headers_are_refused_before_anything_is_looked_
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-@pytest.mark.parametrize("path", ["/v1/limits?project=a%00b", "/v1/runs/a%00b", "/v1/a%00b"])
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/v1/limits?project=a%00b", "/query"),
+        ("/v1/runs/a%00b", "/path"),
+        ("/v1/a%00b", "/path"),
+    ],
+)
 async def test_an_address_with_a_zero_is_refused_before_the_database_sees_it(
-    app: Litestar, tenant: Tenant, path: str
+    app: Litestar, tenant: Tenant, path: str, place: str
 ) -> None:
     async with client_of(app, give_token(tenant, Scope.ADMIN).text) as client:
         answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (422, "SCHEMA_INVALID")
+    assert [one["pointer"] for one in answer.json()["errors"]] == [place]
 
 
 async def test_a_misspelt_parameter_is_refused_with_the_right_one(
@@ -377,3 +385,5 @@ async def test_the_meters_are_open_on_loopback_only_or_to_the_operators_token(
                 in answer.text
             )
             assert "mapi_database_pool" in answer.text
+            kind = answer.headers["content-type"]
+            assert kind == "text/plain; version=0.0.4; charset=utf-8"

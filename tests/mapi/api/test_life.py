@@ -356,6 +356,7 @@ async def test_an_archived_experiment_takes_no_retry(caller: Caller) -> None:
     await caller.post(f"/v1/experiments/{experiment['id']}/archive", {})
     problem = await caller.post(f"/v1/runs/{run}/retry", {}, status=409)
     assert problem["code"] == "STATE_CONFLICT"
+    assert "'study' is archived" in problem["detail"]
     assert len((await caller.get("/v1/runs"))["runs"]) == 1
     await caller.post(f"/v1/experiments/{experiment['id']}/unarchive", {})
     again = await caller.post(f"/v1/runs/{run}/retry", {}, status=201)

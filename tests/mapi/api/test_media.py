@@ -237,7 +237,7 @@ async def test_too_much_is_counted_and_told_once_and_never_kept(
     await send(caller, run, png(), step=1)
     for step in (2, 3):
         problem = await send(caller, run, png(), step=step, status=429)
-        assert (problem["code"], problem.get("retryable", False)) == ("QUOTA_EXCEEDED", False)
+        assert (problem["code"], problem["retryable"]) == ("QUOTA_EXCEEDED", False)
     # What replaces takes the place of what it replaces, and what is there already costs nothing.
     await send(caller, run, png(grey=1), step=1)
     await send(caller, run, png(grey=1), step=1, status=200)
@@ -295,6 +295,20 @@ async def test_an_upload_is_sent_without_a_token_once_and_then_recorded(
     assert len(kept(tmp_path)) == 1
     problem = await caller.post(f"/v1/runs/{run}/media", record, status=422)
     assert problem["errors"][0]["pointer"] == "/upload_key"
+
+
+async def test_an_upload_of_what_is_too_large_is_refused_as_its_bytes_are(
+    caller: Caller, tenant: Tenant, tmp_path: Path
+) -> None:
+    set_limits(tenant, media_item_bytes=500)
+    run = await caller.make_run()
+    asked = {"size_bytes": 501, "sha256": "0" * 64, "format": "png"}
+    problem = await caller.post(f"/v1/runs/{run}/media/uploads", asked, status=429)
+    assert (problem["code"], problem["retryable"]) == ("QUOTA_EXCEEDED", False)
+    found = await caller.get(f"/v1/runs/{run}")
+    assert found["dropped"] == {"media_item_bytes": 1}
+    assert warnings_of(tenant, run) == ["MEDIA_BUDGET"]
+    assert kept(tmp_path) == []
 
 
 async def test_an_upload_that_lies_is_refused(caller: Caller, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -111,6 +112,19 @@ def test_a_key_in_a_path_is_read_as_it_was_written(key: str) -> None:
     except UnicodeEncodeError:  # half of a surrogate pair has no bytes
         return
     assert key_from_path(path.encode()) == key
+
+
+async def test_a_line_without_a_time_has_that_of_its_arrival(
+    database: Database, tenant: Tenant
+) -> None:
+    async with caller_of(database, tenant) as call:
+        before = datetime.now(UTC)
+        for _ in range(3):
+            await call("POST", "/logs", {"lines": [{"message": "now"}]})
+        lines = (await call("GET", "/logs"))["lines"]
+        times = [datetime.fromisoformat(line["time"]) for line in lines]
+        after = datetime.now(UTC)
+        assert [before, *times, after] == sorted([before, *times, after])
 
 
 async def test_log_lines_are_read_newest_first_or_followed(

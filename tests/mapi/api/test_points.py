@@ -58,7 +58,7 @@ async def test_a_spent_budget_keeps_what_fits_and_answers_with_the_figures(
         body = {"series": [columns("loss", range(12))]}
         problem = await call("POST", "/metrics", body, status=429)
         assert problem["code"] == "QUOTA_EXCEEDED"
-        assert not problem.get("retryable", False)
+        assert problem["retryable"] is False
         assert "retry-after" not in call.answered
         assert figures(problem) == (10, 0, 0, 2)
         assert [one["pointer"] for one in problem["errors"]] == [

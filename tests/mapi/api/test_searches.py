@@ -55,6 +55,13 @@ async def runs_of_every_end(caller: Caller, tenant: Tenant) -> None:
         )
 
 
+async def test_a_time_is_written_as_in_the_row(caller: Caller) -> None:
+    await caller.make_run()
+    page = await caller.get("/v1/runs", params={"columns": "created,started"})
+    (run,) = page["runs"]
+    assert run["values"] == [run["created"], run["started"]]
+
+
 async def test_a_run_that_goes_on_has_lasted_up_to_now(caller: Caller, tenant: Tenant) -> None:
     await runs_of_every_end(caller, tenant)
     assert await found(caller, filter="duration > 5m", sort="duration") == ["running", "long"]

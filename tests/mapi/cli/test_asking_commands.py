@@ -71,6 +71,9 @@ def test_a_list_has_filters_a_sort_and_columns(mapi: Any) -> None:
     assert [one["metrics.loss{split=val}"] for one in found] == [0.1, 0.0]
     rows = list(csv.DictReader(io.StringIO(mapi(*words, "--format", "csv").out)))
     assert [(one["name"], one["params.at"]) for one in rows] == [("r1", "1"), ("r0", "0")]
+    # What stands in every row stands there once.
+    table = mapi("runs", "ls", "--columns", "name,params.at,created").out.splitlines()
+    assert table[0].split() == ["id", "name", "status", "created", "user", "params.at"]
     body = json.loads(mapi(*words, "-o", "json", "--limit", "1").out)
     assert body["filter_canonical"] == "metrics.loss{split=val} < 0.2"
     assert [one["name"] for one in body["runs"]] == ["r1"]

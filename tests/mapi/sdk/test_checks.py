@@ -37,6 +37,9 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str]] = [
     ("log_metric", ("loss", 1), {"step": -1}, "/step", "0 to 2^63 - 1"),
     ("log_metric", ("loss", 1), {"step": 2**63}, "/step", "0 to 2^63 - 1"),
     ("log_metric", ("loss", 1), {"step": 1.5}, "/step", "whole number"),
+    ("log_metric", ("loss", 1), {"step": float("inf")}, "/step", "whole number"),
+    ("log_metric", ("loss", 1), {"step": float("nan")}, "/step", "whole number"),
+    ("log_metric", ("loss", 1), {"step": 2.0**63}, "/step", "0 to 2^63 - 1"),
     ("log_metric", ("loss", 1), {"step": True}, "/step", "whole number"),
     ("log_metric", ("loss", 1), {"labels": {"Split": "val"}}, "/labels", "name of a label"),
     ("log_metric", ("loss", 1), {"labels": {"split": ""}}, "/labels", "1 to 200"),
@@ -145,6 +148,9 @@ def _Buffer() -> Any:  # noqa: N802 - stands for the class
 
 def test_numbers_of_numpy_are_numbers() -> None:
     assert checked_step(np.int32(7)) == 7
+    for whole in (7.0, np.float64(7), np.float32(7)):
+        assert checked_step(whole) == 7
+        assert type(checked_step(whole)) is int
     assert checked_value(np.float32(0.5)) == 0.5
     assert checked_value(np.array(3)) == 3.0
     assert plain({"a": np.float64(2), "b": (np.int64(3),)}) == {"a": 2.0, "b": [3]}

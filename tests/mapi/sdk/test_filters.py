@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapi
-from mapi import filters as f
+from mapi.sdk import filters as f
 from mapi.search import filter_text, parse_filter
 from mapi.series.name_map import series_from_name
 

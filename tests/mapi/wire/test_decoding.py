@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapi.errors import Fault, InvalidError
+from mapi.wire.administration import LimitsBody
 from mapi.wire.decoding import BODY_BYTES_MAX, DEPTH_MAX, decode, pointer
-from mapi.wire.enums import ProblemCode
-from mapi.wire.notes import LogAppend, ParamsBody
-from mapi.wire.runs import RunPatch, RunSearch, decode_run_create
+from mapi.wire.enums import Budget, ProblemCode
+from mapi.wire.notes import LogAppend, ParamsBody, TagsBody
+from mapi.wire.runs import RunCreate, RunPatch, RunSearch, decode_run_create
 
 
 def fault_of(body: bytes, kind: type = LogAppend) -> Fault:
@@ -57,6 +58,30 @@ def test_a_word_outside_its_list_is_told_the_list() -> None:
     assert fault.pointer == "/lines/1/level"
     assert fault.expected == ("debug", "info", "warning", "error")
     assert fault.message == "'fatal' is not in the list: expected debug, info, warning, error"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "place", "words"),
+    [
+        (LimitsBody, b'{"tracking":{"points":5,"nosuch":1}}', "/tracking/nosuch", "points"),
+        (LimitsBody, b'{"tracking":{"points":"x"}}', "/tracking/points", "expected unlimited"),
+        (ParamsBody, b'{"params":{"a":1,"k7":[1]}}', "/params/k7", "array"),
+        (TagsBody, b'{"tags":{"a/b":null}}', "/tags/a~1b", "null"),
+        (RunCreate, b'{"params":{"a":{}}}', "/params/a", "object"),
+    ],
+)
+def test_a_fault_in_a_mapping_is_told_at_its_key(
+    kind: type, body: bytes, place: str, words: str
+) -> None:
+    fault = fault_of(body, kind)
+    assert fault.pointer == place
+    assert words in fault.message
+
+
+def test_a_key_outside_its_list_is_told_the_list() -> None:
+    fault = fault_of(b'{"tracking":{"nosuch":1}}', LimitsBody)
+    assert fault.expected == tuple(Budget)
+    assert fault.message.startswith("'nosuch' is not in the list: expected series, ")
 
 
 def test_an_unknown_field_is_told_the_known_ones() -> None:

@@ -159,7 +159,7 @@ REFUSED: list[tuple[object, str, str]] = [
     (row(step=2**63), "/points/0/step", "<= 9223372036854775807"),
     (row(step=1.0), "/points/0/step", "got float"),
     (row(step="1"), "/points/0/step", "got str"),
-    (row(labels={"a": 1}), "/points/0/labels", "got int"),
+    (row(labels={"a": 1}), "/points/0/labels/a", "got int"),
     (row(labels=[]), "/points/0/labels", "got array"),
     (row(steps=1), "/points/0/steps", "no field 'steps' here: expected key, name, labels, step"),
     (row(time="2026-11-29T12:00:00"), "/points/0/time", "says its zone"),

@@ -1,6 +1,6 @@
 -- name: find
 -- The lock keeps it from being archived or deleted before this transaction has used it.
-select id, archived is not null
+select id, archived is not null, name
 from experiments
 where
     tenant_id = mapi.current_tenant()
