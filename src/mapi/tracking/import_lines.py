@@ -127,6 +127,7 @@ class LineWriter:
             )
 
     async def _write_params(self, lines: Sequence[ParamLine]) -> None:
+        known = await self._known("importing.known_params", lines)
         counts = await write_params(
             self._connection,
             self._run_id,
@@ -134,14 +135,11 @@ class LineWriter:
             sender=self._sender(source=lines[0].source),
         )
         self._count(counts, "params")
-        await self._restore_times("importing.restore_param_times", lines)
+        new = [one for one in lines if one.key not in known]
+        await self._restore_times("importing.restore_param_times", new)
 
     async def _write_tags(self, lines: Sequence[TagLine]) -> None:
-        cursor = await self._connection.execute(
-            query("importing.known_tags"),
-            {"run": self._run_id, "keys": [one.key for one in lines]},
-        )
-        known = {row[0] for row in await cursor.fetchall()}
+        known = await self._known("importing.known_tags", lines)
         ours = [one for one in lines if one.key.startswith("mapi.")]
         if ours:
             self._warn(f"{len(ours)} tags that begin with mapi. are not taken over.")
@@ -157,19 +155,31 @@ class LineWriter:
         self._count(counts, "tags")
         await self._restore_times("importing.restore_tag_times", new)
 
+    async def _known(self, name: str, lines: Sequence[Any]) -> set[str]:
+        """Return which keys the run has already: these stay as they are."""
+        cursor = await self._connection.execute(
+            query(name), {"run": self._run_id, "keys": [one.key for one in lines]}
+        )
+        return {row[0] for row in await cursor.fetchall()}
+
     async def _restore_times(self, name: str, lines: Sequence[Any]) -> None:
-        if self._is_new:
-            await self._connection.execute(
-                query(name),
-                {
-                    "run": self._run_id,
-                    "keys": [one.key for one in lines],
-                    "times": [one.time for one in lines],
-                },
-            )
+        """Give what was just written the times of the file."""
+        await self._connection.execute(
+            query(name),
+            {
+                "run": self._run_id,
+                "keys": [one.key for one in lines],
+                "times": [one.time for one in lines],
+            },
+        )
 
     async def _write_document(self, line: DocumentLine) -> None:
-        if self._is_new:
+        # Also a run that is here may lack one: the import that made it broke off.
+        about = {"name": line.name, "stream": line.stream, "rank": line.rank}
+        cursor = await self._connection.execute(
+            query("importing.has_document"), {"run": self._run_id, **about}
+        )
+        if await cursor.fetchone() == (False,):
             await put_document(
                 self._connection,
                 self._run_id,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.mapi.api.test_imports import bring_in, exported, make_study
 from tests.mapi.api.test_routes import routes
 from tests.mapi.breaking import BreakingLine, Lost, breaking_line
-from tests.mapi.callers import client_of
+from tests.mapi.callers import client_of, make_caller, make_token
 from tests.mapi.storing import temporary_objects
+from tests.mapi.tenants import make_tenant
 from tests.mapi.tenants_access import give_token, value_of
 
 from mapi.api.app import build_app
@@ -24,7 +27,10 @@ if TYPE_CHECKING:
 
     import httpx
     from litestar import Litestar
+    from tests.mapi.callers import Caller
     from tests.mapi.tenants import Tenant
+
+    from mapi.database.embedded.server import EmbeddedServer
 
 pytestmark = pytest.mark.anyio
 
@@ -197,3 +203,45 @@ async def test_the_thing_and_its_key_are_one_transaction(
         " order by made.created desc limit 1"
     )
     assert value_of(tenant, newest, tenant.id) is True
+
+
+@pytest.mark.parametrize("lost", Lost)
+async def test_an_import_that_broke_off_anywhere_is_whole_when_it_is_sent_again(
+    caller: Caller,
+    app: Litestar,
+    breaking_app: Litestar,
+    line: BreakingLine,
+    server: EmbeddedServer,
+    lost: Lost,
+) -> None:
+    """It is several transactions and takes no key: what is there already is passed over."""
+    run = (await make_study(caller))["in study"]
+    await caller.log(run, "loss", [0.3, 0.2, 0.1])
+    await caller.post(f"/v1/runs/{run}/params", {"params": {"lr": "0.1"}})
+    await caller.post(f"/v1/runs/{run}/logs", {"lines": [{"message": "a"}, {"message": "b"}]})
+    span = {"name": "fwd", "start_ns": 10**18, "duration_ns": 2}
+    await caller.post(f"/v1/runs/{run}/spans", {"spans": [span, span]})
+    await caller.send("PUT", f"/v1/runs/{run}/config", json={"content": {"lr": 0.1}}, status=204)
+    await caller.send("PUT", f"/v1/runs/{run}/tags", json={"tags": {"stage": "test"}})
+    lines = await exported(caller)
+    # Together they meet each transaction, which is longer than this.
+    first, step = 2 * list(Lost).index(lost), 2 * len(Lost)
+    for number in itertools.count(first, step):
+        tenant = make_tenant(server)
+        line.break_at(number, lost)
+        async with client_of(breaking_app, make_token(tenant)) as client:
+            answer = await client.post(
+                "/v1/import",
+                content=b"".join(json.dumps(one).encode() + b"\n" for one in lines),
+                headers={"Content-Type": "application/jsonl"},
+            )
+        here = make_caller(app, tenant)
+        if line.has_broken:
+            assert answer.status_code == 503, (number, answer.text)
+            await bring_in(here, lines)
+        assert await exported(here) == lines, number
+        if not line.has_broken:
+            assert answer.status_code == 200
+            # All of the transactions were met.
+            assert number > 20
+            return

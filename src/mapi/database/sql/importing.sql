@@ -62,6 +62,21 @@ where
     and tag.run_id = %(run)s
     and tag.key = given.key
 
+-- name: known_params
+select key from run_params
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and key = any (%(keys)s)
+
+-- name: has_document
+select exists (
+    select from run_documents
+    where
+        tenant_id = mapi.current_tenant()
+        and run_id = %(run)s
+        and name = %(name)s
+        and stream = %(stream)s
+        and rank = %(rank)s
+)
+
 -- name: known_tags
 select key from run_tags
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and key = any (%(keys)s)
