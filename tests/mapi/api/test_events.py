@@ -342,11 +342,13 @@ async def test_a_sign_of_life_wakes_nobody_unless_the_run_was_lost(
                 pass
             for _ in range(3):
                 await one.caller.post(f"/v1/runs/{run}/heartbeat", {})
-            value_of(tenant, "update mapi.runs set status = 'lost' where id = %s", run[4:])
             other = await one.caller.make_run()
             # What heartbeats told would have come before.
             told = await wait_for(table, "runs")
             assert told.body["runs"] == [other]
+            # Of its end the database tells by itself.
+            value_of(tenant, "update mapi.runs set status = 'lost' where id = %s", run[4:])
+            assert (await wait_for(table, "runs")).body["runs"] == [run]
             answer = await one.caller.post(f"/v1/runs/{run}/heartbeat", {})
             assert answer["status"] == "running"
             assert (await wait_for(table, "runs")).body["runs"] == [run]
