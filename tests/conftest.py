@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -15,6 +16,7 @@ from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures by t
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # No deadline: on a shared machine a slow example says nothing about the code; the pytest timeout
@@ -26,6 +28,19 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 #: Variables that change what the tracker does; a developer's or a scheduler's must not leak in.
 PREFIXES = ("ET_", "WANDB_", "MAPI_", "SLURM_", "OMPI_COMM_WORLD_", "PMI_")
 NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "WEBHOOK_URL")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let what is temporary, of programs under test too, land where pytest clears up.
+
+    A program that is killed, and a session that is, leaves what it has there.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        folder = str(tmp_path_factory.mktemp("t"))
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ def temporary_objects(
     server_url: str = "http://127.0.0.1",
 ) -> tuple[ObjectStore, UploadPermits]:
     """Return a new store whose uploads go to a server, and what reads permits to it."""
+    # Below the folder that pytest clears up, should the process be killed.
     folder = Path(tempfile.mkdtemp(prefix="mapi-test-objects-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return open_store(
