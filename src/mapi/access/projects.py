@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from mapi.access.rights import Principal
     from mapi.database.door import Connection
 
-__all__ = ["PROJECTS_MAX", "create_project", "find_project", "list_projects", "project_names"]
+__all__ = [
+    "EVERY_PROJECT",
+    "PROJECTS_MAX",
+    "create_project",
+    "find_project",
+    "list_projects",
+    "project_names",
+]
+
+#: How lists spell a right in all projects; no project is called so.
+EVERY_PROJECT: Final = "*"
 
 #: Of a tenant: the list is one answer, and the setting of a transaction names each project.
 PROJECTS_MAX: Final = 1_000
@@ -61,6 +71,8 @@ async def create_project(
     """
     principal.require(Scope.ADMIN)
     wrong = check_title("the name of a project", name)
+    if name == EVERY_PROJECT:
+        wrong = f"{name!r} is how lists spell every project: take another name"
     if wrong is not None:
         raise InvalidError(Fault("/name", wrong))
     known = await _known(connection, name) if is_got else None

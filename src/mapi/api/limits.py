@@ -17,6 +17,8 @@ from mapi.errors import ForbiddenError
 from mapi.wire.administration import LimitsAnswer, LimitsBody, UsageAnswer
 from mapi.wire.decoding import BATCH_BYTES_MAX, BODY_BYTES_MAX, DEPTH_MAX, decode
 from mapi.wire.enums import Scope
+from mapi.wire.metrics import POINTS_MAX
+from mapi.wire.notes import LOG_LINES_MAX, SPANS_MAX
 
 __all__ = ["read", "usage", "write"]
 
@@ -24,6 +26,9 @@ _REQUESTS = {
     "body_bytes": BODY_BYTES_MAX,
     "batch_bytes": BATCH_BYTES_MAX,
     "json_depth": DEPTH_MAX,
+    "points": POINTS_MAX,
+    "log_lines": LOG_LINES_MAX,
+    "spans": SPANS_MAX,
 }
 
 

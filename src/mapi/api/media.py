@@ -27,8 +27,16 @@ from mapi.api.query_readers import LABEL, read_labels
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.api.senders import sender_at
-from mapi.database.door import Connection, Database
-from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, QuotaError, UnavailableError
+from mapi.database.door import Connection, Database, Reach
+from mapi.errors import (
+    Fault,
+    InvalidError,
+    MapiError,
+    NotFoundError,
+    QuotaError,
+    StateError,
+    UnavailableError,
+)
 from mapi.objects.permits import UploadPermits
 from mapi.objects.store import Expectation, ObjectStore, UploadTerms, check_expected
 from mapi.series.name_map import with_writer
@@ -45,7 +53,7 @@ from mapi.tracking.media import (
     warn_of_rejected,
 )
 from mapi.tracking.pruned import read_pruned
-from mapi.tracking.writing import Sender, open_writing
+from mapi.tracking.writing import API, Sender, open_writing
 from mapi.wire.decoding import BODY_BYTES_MAX, decode, pointer
 from mapi.wire.enums import MediaFormat, Scope, WarningCode
 from mapi.wire.media import (
@@ -302,12 +310,14 @@ async def sign(  # noqa: PLR0917 - the framework gives them by name
 )
 async def receive(
     request: Request[Any, Any, Any],
+    database: NamedDependency[Database],
     objects: NamedDependency[ObjectStore],
     permits: NamedDependency[UploadPermits],
 ) -> None:
     """Take the form that was signed: its fields as they are, and the bytes as `file`, once.
 
-    Bytes of another size, hash or format than was announced are refused, and nothing is kept.
+    Bytes of another size, hash or format than was announced are refused, and nothing is kept; the
+    run is warned.
     """
     form = await request.form()
     file = form.get("file")
@@ -321,8 +331,12 @@ async def receive(
     terms = permits.verify(fields)
     content = await file.read()
     expected = Expectation(terms.size_bytes, terms.sha256, MEDIA_BYTES_MAX)
-    await check_expected(terms.key, content, expected)
-    check_content(content, said=_announced_format(terms.key))
+    try:
+        await check_expected(terms.key, content, expected)
+        check_content(content, said=_announced_format(terms.key))
+    except InvalidError as error:
+        await _warn_of_upload(database, terms.key, reason=error.faults[0].message)
+        raise
     await objects.put(terms.key, content, expected=expected)
 
 
@@ -461,6 +475,21 @@ def _announced_format(upload_key: str) -> MediaFormat | None:
     """Return what an upload was announced as; its key ends with it, which is signed."""
     suffix = upload_key.rpartition(".")[2]
     return MediaFormat(suffix) if suffix in set(MediaFormat) else None
+
+
+async def _warn_of_upload(database: Database, upload_key: str, *, reason: str) -> None:
+    """Warn a run of bytes that are not what was announced.
+
+    Nobody says who sent them. The key says for which run they were signed, and is signed itself; a
+    run that is gone since, or in the trash, is not told.
+    """
+    _, tenant_id, run_id, _ = upload_key.split("/")
+
+    async def warn(connection: Connection) -> None:
+        await warn_of_rejected(connection, UUID(run_id), API, key=None, reason=reason)
+
+    with contextlib.suppress(NotFoundError, StateError):
+        await database.run(Reach(int(tenant_id)), warn)
 
 
 def _upload_folder(principal: Principal, run_id: UUID) -> str:

@@ -250,10 +250,11 @@ def member_list(home: Path | None, *, form: str, tenant: str) -> None:
 
     async def work(found: Administration) -> None:
         from mapi.access.members import list_members
+        from mapi.access.projects import EVERY_PROJECT
 
         async with found.tenant(tenant) as desk:
             page = await list_members(desk.connection)
-        rows = [[one.user, one.role, one.project or "*"] for one in page.members]
+        rows = [[one.user, one.role, one.project or EVERY_PROJECT] for one in page.members]
         print_rows(["user", "role", "project"], rows, form=form)
 
     administer(home, work)

@@ -168,7 +168,7 @@ def warning_text(code: WarningCode, drops: Drops, budgets: Budgets) -> str:
 
     Args:
         code: one of the two budget warnings, of which ``drops`` has something.
-        drops: all drops of the run.
+        drops: of the run, or of one call.
         budgets: the run's limits.
     """
     first = drops.first[code]

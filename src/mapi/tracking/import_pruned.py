@@ -79,7 +79,7 @@ async def write_pruned(
         is_new: the run was made by this import.
 
     Returns:
-        The warning that stands now, if the run's budget had no room for the series.
+        What is told if the run's budget had no room for the series.
     """
     series = Series(line.key, canonical_labels(line.labels))
     opened = await open_batch(connection, run_id, [series], sender=sender)

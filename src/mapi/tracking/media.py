@@ -354,15 +354,23 @@ async def list_media(  # noqa: PLR0913 - the parts of the question
 
 
 async def warn_of_rejected(
-    connection: Connection, run_id: UUID, sender: Sender, *, key: str, reason: str
+    connection: Connection, run_id: UUID, sender: Sender, *, key: str | None, reason: str
 ) -> None:
     """Write the warning that content was not what it had to be; nothing of it is kept.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        sender: who sent it.
+        key: what it was to be kept under; ``None`` where bytes came before anybody said.
+        reason: what was wrong.
 
     Raises:
         NotFoundError: there is no such run.
         ForbiddenError: the sender may not write there.
         StateError: the run is in the trash.
     """
+    what = "An upload" if key is None else f"Media {key!r}"
     writing = await open_writing(connection, run_id, sender)
     cursor = await connection.execute(query("media.count_rejected"), {"run": run_id})
     (count,) = await cursor.fetchone() or (0,)
@@ -371,7 +379,7 @@ async def warn_of_rejected(
             query("media.warn_of_rejected"),
             {
                 "run": run_id,
-                "message": f"Media {key!r} was not kept: {reason}",
+                "message": f"{what} was not kept: {reason}",
                 "fields": json.dumps({"key": key, "reason": reason}),
                 "change_seq": writing.change_seq,
             },

@@ -142,7 +142,7 @@ class Counts:
     rejected_by: Mapping[int, Budget] = field(default_factory=dict)
     """By place in the call: which budget that was."""
     warning: str | None = None
-    """What the run is warned of now."""
+    """What is told of the items that a budget had no room for."""
 
 
 async def ask_for_run(connection: Connection, run_id: UUID) -> Any:
@@ -203,7 +203,7 @@ async def close_writing(
         is_removal: something is gone, so that no stamp is left of it.
 
     Returns:
-        The warning that stands now, if this write dropped something.
+        What this write's sender is told of what it dropped, if it did.
     """
     total = writing.drops + drops if drops else None
     await writing.connection.execute(
@@ -235,12 +235,13 @@ async def record_drops(writing: Writing, drops: Drops, total: Drops) -> str | No
         total: that and all before.
 
     Returns:
-        The text of the first of them.
+        What the sender is told: the budget that this write hit, which may be another one than the run
+        hit first, and what of this write was not kept.
     """
-    first = None
+    told = None
     for code in sorted(drops.first):
         text = warning_text(code, total, writing.budgets)
-        first = first or text
+        told = told or warning_text(code, drops, writing.budgets)
         await writing.connection.execute(
             query("writing.warn_of_drops"),
             {
@@ -251,7 +252,7 @@ async def record_drops(writing: Writing, drops: Drops, total: Drops) -> str | No
                 "change_seq": writing.change_seq,
             },
         )
-    return first
+    return told
 
 
 async def taken_seq(writing: Writing) -> int | None:

@@ -311,15 +311,34 @@ async def test_an_upload_of_what_is_too_large_is_refused_as_its_bytes_are(
     assert kept(tmp_path) == []
 
 
-async def test_an_upload_that_lies_is_refused(caller: Caller, tmp_path: Path) -> None:
+async def test_an_upload_that_lies_is_refused_and_its_run_is_warned(
+    caller: Caller, tenant: Tenant, tmp_path: Path
+) -> None:
     run = await caller.make_run()
-    other = png(grey=5)
-    for content in (other, png() + b"x", png()[:-1], b""):
+    # As long, longer, shorter, and nothing.
+    other = png()[:-1] + b"?"
+    for count, content in enumerate((other, png() + b"x", png()[:-1], b""), start=1):
         permit = await signed(caller, run, png())
         assert await upload(caller, permit, content) == 422
+        assert warnings_of(tenant, run) == ["MEDIA_REJECTED"] * count
+        # What is no permit of ours warns nobody.
         changed = {**permit, "fields": {**permit["fields"], "size_bytes": "1000000"}}
         assert await upload(caller, changed, content) == 401
+        assert warnings_of(tenant, run) == ["MEDIA_REJECTED"] * count
+    (entry, *_) = (await caller.get(f"/v1/runs/{run}/life"))["entries"]
+    assert entry["message"].startswith("An upload was not kept: ")
+    assert hashlib.sha256(other).hexdigest() in entry["message"]
     assert kept(tmp_path) == []
+
+
+async def test_an_upload_that_lies_about_a_run_in_the_trash_is_refused_as_any(
+    caller: Caller, tenant: Tenant
+) -> None:
+    run = await caller.make_run()
+    permit = await signed(caller, run, png())
+    await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    assert await upload(caller, permit, b"") == 422
+    assert "MEDIA_REJECTED" not in warnings_of(tenant, run)
 
 
 @pytest.mark.parametrize(
@@ -330,6 +349,7 @@ async def test_an_upload_that_lies_is_refused(caller: Caller, tmp_path: Path) ->
 @pytest.mark.parametrize("through", ["the server", "the store"])
 async def test_bytes_of_another_format_than_announced_are_refused_and_not_kept(
     caller: Caller,
+    tenant: Tenant,
     objects: tuple[ObjectStore, UploadPermits],
     tmp_path: Path,
     *,
@@ -342,6 +362,7 @@ async def test_bytes_of_another_format_than_announced_are_refused_and_not_kept(
     if through == "the server":
         assert await upload(caller, permit, content) == 422
         assert kept(tmp_path) == []
+        assert warnings_of(tenant, run) == ["MEDIA_REJECTED"]
         return
     # As S3 does, which looks at no content: then the record is where it is found out.
     await objects[0].put(permit["key"], content)
@@ -353,6 +374,7 @@ async def test_bytes_of_another_format_than_announced_are_refused_and_not_kept(
     problem = await caller.post(f"/v1/runs/{run}/media", record, status=422)
     assert problem["errors"][0]["code"] == "MEDIA_REJECTED"
     assert kept(tmp_path) == []
+    assert warnings_of(tenant, run) == ["MEDIA_REJECTED"]
     assert (await caller.get(f"/v1/runs/{run}/media"))["media"] == []
 
 

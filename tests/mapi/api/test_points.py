@@ -94,7 +94,11 @@ async def test_what_is_dropped_is_told_in_one_warning_that_grows(
         assert first == problem["detail"]
         assert counts == {"points_per_series": 1, "series": 4}
         await call("POST", "/metrics", {"series": [columns("a", [7, 8])]}, status=429)
-        await call("PUT", "/tags", {"tags": {"k": "v"}}, status=429)
+        problem = await call("PUT", "/tags", {"tags": {"k": "v"}}, status=429)
+        # Whoever asked is told of this call, and not of what the run met first.
+        assert problem["detail"].startswith(
+            "The run has spent its budget tags (0). Not kept: 1 by tags."
+        )
         ((_, message, counts),) = warnings(tenant)
         assert counts == {"points_per_series": 3, "series": 4, "tags": 1}
         assert message.startswith("The run has spent its budget points_per_series (2).")

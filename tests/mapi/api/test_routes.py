@@ -11,9 +11,11 @@ from litestar import Litestar, get
 from tests.mapi.callers import client_of
 from tests.mapi.tenants_access import give_token, make_group, make_person, value_of
 
+from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.api.authentication import PUBLIC
 from mapi.api.description import BODY
 from mapi.api.rights import RIGHT, check_declared
+from mapi.wire.decoding import BATCH_BYTES_MAX, BODY_BYTES_MAX, DEPTH_MAX
 from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
@@ -183,6 +185,31 @@ async def test_an_admin_of_a_project_sets_its_limits_up_to_the_tenants(
         )
         == 2
     )
+
+
+async def test_limits_say_how_much_one_request_takes(app: Litestar, tenant: Tenant) -> None:
+    async with client_of(app, give_token(tenant, Scope.READ).text) as client:
+        limits = (await client.get("/v1/limits")).json()["requests"]
+    assert limits == {
+        "body_bytes": BODY_BYTES_MAX,
+        "batch_bytes": BATCH_BYTES_MAX,
+        "json_depth": DEPTH_MAX,
+        "points": 50_000,
+        "log_lines": 10_000,
+        "spans": 50_000,
+    }
+    run = text_from_uuid(RUN, tenant.run())
+    async with client_of(app, give_token(tenant, Scope.WRITE).text) as client:
+        span = {"name": "a", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 1}
+        for path, body, name, item in (
+            ("metrics", "points", "points", {"key": "a", "value": 1}),
+            ("logs", "lines", "log_lines", {"message": "a"}),
+            ("spans", "spans", "spans", span),
+        ):
+            for count, status in ((limits[name], 200), (limits[name] + 1, 422)):
+                sent = {body: [item] * count}
+                answer = await client.post(f"/v1/runs/{run}/{path}", json=sent)
+                assert answer.status_code == status, (path, count, answer.text[:500])
 
 
 async def test_a_viewer_reads_and_nothing_else(app: Litestar, tenant: Tenant) -> None:

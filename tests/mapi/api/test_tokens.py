@@ -385,6 +385,10 @@ async def test_names_of_projects_members_and_tokens_can_be_seen(
                 answer = await client.request(method, path, json=body)
                 assert answer.status_code == 422, (path, name)
                 assert answer.json()["errors"][0]["pointer"] == pointer
+        # As lists spell every project.
+        every = await client.post("/v1/projects", json={"name": "*"})
+        assert (every.status_code, every.json()["errors"][0]["pointer"]) == (422, "/name")
+        assert "every project" in every.json()["detail"]
         made = await client.post("/v1/projects", json={"name": "new"})
         assert made.status_code == 201
         again = await client.post("/v1/projects", json={"name": "new"})

@@ -148,6 +148,20 @@ def test_a_spent_budget_of_spans_says_what_was_kept(asking: Asking, tenant: Tena
     assert (caught.value.counts["accepted"], caught.value.counts["rejected"]) == (2, 3)
 
 
+def test_a_run_whose_params_and_tags_have_no_room_is_made_and_warned_of_once(
+    asking: Asking, tenant: Tenant, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_limits(tenant, params=1, tags=1)
+    asking("runs.create", params={"a": 1}, tags={"b": "c"})
+    assert caplog.messages == []
+    run = asking("runs.create", params={"a": 1, "b": 2, "c": 3}, tags={"a": "x", "b": "y"})
+    assert caplog.messages == [
+        f"{run.id}: its budget had no room for 2 params and 1 tags, which were not kept"
+    ]
+    assert run.facts.dropped == {"params": 2, "tags": 1}
+    assert list(asking("runs.params", run)) == ["a"]
+
+
 def test_what_was_wrong_is_put_right_and_the_audit_knows(asking: Asking) -> None:
     run = asking("runs.create", params={"lr": 1})
     asking("runs.log_series", run, "loss", [1.0, 2.0, 3.0, 4.0], labels={"split": "val"})

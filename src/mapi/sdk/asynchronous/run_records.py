@@ -82,7 +82,15 @@ class AsyncRunRecords(AsyncResource):
         refuse_bytes(sent)
         body = encoded(sent)
         decode_run_create(body, bytes_max=BODY_BYTES_MAX)
-        return await self._post("runs", answer=RunFacts, body=body, makes=True)
+        facts: RunFacts = await self._post("runs", answer=RunFacts, body=body, makes=True)
+        told = [name for name in ("params", "tags") if name in sent and facts.dropped.get(name)]
+        if told:
+            # The run is made all the same, so nothing fails that would say so.
+            counts = " and ".join(f"{facts.dropped[name]} {name}" for name in told)
+            _logger.warning(
+                "%s: its budget had no room for %s, which were not kept", facts.id, counts
+            )
+        return facts
 
     async def get(self, run: Named) -> RunFacts:
         """Return what is known of a run.

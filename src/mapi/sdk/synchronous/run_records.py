@@ -84,7 +84,15 @@ class RunRecords(Resource):
         refuse_bytes(sent)
         body = encoded(sent)
         decode_run_create(body, bytes_max=BODY_BYTES_MAX)
-        return self._post("runs", answer=RunFacts, body=body, makes=True)
+        facts: RunFacts = self._post("runs", answer=RunFacts, body=body, makes=True)
+        told = [name for name in ("params", "tags") if name in sent and facts.dropped.get(name)]
+        if told:
+            # The run is made all the same, so nothing fails that would say so.
+            counts = " and ".join(f"{facts.dropped[name]} {name}" for name in told)
+            _logger.warning(
+                "%s: its budget had no room for %s, which were not kept", facts.id, counts
+            )
+        return facts
 
     def get(self, run: Named) -> RunFacts:
         """Return what is known of a run.
