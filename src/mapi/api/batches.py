@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mapi.errors import QuotaError
 from mapi.wire.decoding import FAULTS_MAX
 from mapi.wire.metrics import BatchAnswer
-from mapi.wire.problems import ProblemFault
+from mapi.wire.problems import no_room_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,11 +43,7 @@ def batch_answer(counts: Counts, pointer_of: Callable[[int], str]) -> BatchAnswe
         "rejected": counts.rejected,
         "accepted_seq": counts.accepted_seq,
         "errors": [
-            ProblemFault(
-                pointer=pointer_of(place),
-                message=f"the budget {counts.rejected_by[place].value} has no room for it",
-                code=counts.rejected_by[place].value,
-            )
+            no_room_fault(pointer_of(place), counts.rejected_by[place])
             for place in sorted(counts.rejected_by)[:FAULTS_MAX]
         ],
     }

@@ -308,7 +308,7 @@ async def sign(  # noqa: PLR0917 - the framework gives them by name
     summary="Send the bytes of a signed upload",
     request_max_body_size=MEDIA_BYTES_MAX + _FORM_BYTES,
 )
-async def receive(
+async def receive(  # noqa: PLR0917 - the framework gives them by name
     request: Request[Any, Any, Any],
     database: NamedDependency[Database],
     objects: NamedDependency[ObjectStore],

@@ -27,6 +27,7 @@ from mapi.tracking.letting_go import delete_object, let_go
 from mapi.tracking.live import media_from_row
 from mapi.tracking.writing import Added, close_writing, open_writing
 from mapi.wire.enums import Budget, MediaFormat, WarningCode
+from mapi.wire.problems import no_room_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -249,7 +250,8 @@ async def _known_or_refused(
     if found is not None and found.facts.sha256 == sha256.hex():
         return found
     budget = _lacking(writing, found, size_bytes=size_bytes)
-    return None if budget is None else await _refusal(writing, budget)
+    # The bytes are the body, or were sent before.
+    return None if budget is None else await _refusal(writing, budget, pointer="")
 
 
 async def refused_size(writing: Writing, size_bytes: int) -> QuotaError | None:
@@ -257,15 +259,20 @@ async def refused_size(writing: Writing, size_bytes: int) -> QuotaError | None:
     limit = writing.budgets.media_item_bytes
     if limit is None or size_bytes <= limit:
         return None
-    return await _refusal(writing, Budget.MEDIA_ITEM_BYTES)
+    return await _refusal(writing, Budget.MEDIA_ITEM_BYTES, pointer="/size_bytes")
 
 
-async def _refusal(writing: Writing, budget: Budget) -> QuotaError:
+async def _refusal(writing: Writing, budget: Budget, *, pointer: str) -> QuotaError:
     drops = Drops.of({budget: 1})
     warning = await close_writing(writing, Added(), drops=drops)
     return QuotaError(
         warning or "The run has spent a budget.",
-        {"accepted": 0, "duplicates": 0, "rejected": 1},
+        {
+            "accepted": 0,
+            "duplicates": 0,
+            "rejected": 1,
+            "errors": [no_room_fault(pointer, budget)],
+        },
     )
 
 

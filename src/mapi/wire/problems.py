@@ -5,9 +5,9 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, field
 
 from mapi.wire.decoding import Answer
-from mapi.wire.enums import ProblemCode
+from mapi.wire.enums import Budget, ProblemCode
 
-__all__ = ["PROBLEM_MEDIA_TYPE", "Problem", "ProblemFault"]
+__all__ = ["PROBLEM_MEDIA_TYPE", "Problem", "ProblemFault", "no_room_fault"]
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 
@@ -22,6 +22,15 @@ class ProblemFault(Answer, kw_only=True, omit_defaults=True):
     length: Annotated[int | None, Meta(description="How many code points.")] = None
     expected: Annotated[list[str], Meta(description="What could stand there.")] = field(
         default_factory=list
+    )
+
+
+def no_room_fault(pointer: str, budget: Budget) -> ProblemFault:
+    """Return what is told of an item that a budget had no room for."""
+    return ProblemFault(
+        pointer=pointer,
+        message=f"the budget {budget.value} has no room for it",
+        code=budget.value,
     )
 
 

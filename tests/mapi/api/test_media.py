@@ -238,10 +238,16 @@ async def test_too_much_is_counted_and_told_once_and_never_kept(
     for step in (2, 3):
         problem = await send(caller, run, png(), step=step, status=429)
         assert (problem["code"], problem["retryable"]) == ("QUOTA_EXCEEDED", False)
+        assert [(one["pointer"], one["code"]) for one in problem["errors"]] == [
+            ("", "media_items")
+        ]
+        assert problem["detail"].startswith("The run has spent its budget media_items (2).")
     # What replaces takes the place of what it replaces, and what is there already costs nothing.
     await send(caller, run, png(grey=1), step=1)
     await send(caller, run, png(grey=1), step=1, status=200)
-    await send(caller, run, table(60), kind=TABLE_TYPE, step=1, status=429)
+    problem = await send(caller, run, table(60), kind=TABLE_TYPE, step=1, status=429)
+    # This call met another budget than the run met first.
+    assert problem["detail"].startswith("The run has spent its budget media_item_bytes (500).")
     assert len(kept(tmp_path)) == 2
     found = await caller.get(f"/v1/runs/{run}")
     assert found["dropped"] == {"media_items": 2, "media_item_bytes": 1}
@@ -305,6 +311,8 @@ async def test_an_upload_of_what_is_too_large_is_refused_as_its_bytes_are(
     asked = {"size_bytes": 501, "sha256": "0" * 64, "format": "png"}
     problem = await caller.post(f"/v1/runs/{run}/media/uploads", asked, status=429)
     assert (problem["code"], problem["retryable"]) == ("QUOTA_EXCEEDED", False)
+    (fault,) = problem["errors"]
+    assert (fault["pointer"], fault["code"]) == ("/size_bytes", "media_item_bytes")
     found = await caller.get(f"/v1/runs/{run}")
     assert found["dropped"] == {"media_item_bytes": 1}
     assert warnings_of(tenant, run) == ["MEDIA_BUDGET"]
