@@ -17,7 +17,7 @@ from mapi.tracking.ingest import write_points
 from mapi.tracking.logs import append_lines, checked_lines
 from mapi.tracking.notes import write_params, write_tags
 from mapi.tracking.spans import append_spans
-from mapi.tracking.writing import Sender
+from mapi.tracking.writing import Sender, ask_for_run
 from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.tracking.writing import Counts
 
-__all__ = ["LOG_WRITER", "SPAN_WRITER", "LineWriter"]
+__all__ = ["LOG_WRITER", "RUN_WRITER", "SPAN_WRITER", "LineWriter"]
 
 #: Their places in the file are its sequence numbers.
 LOG_WRITER: Final = "import: log lines"
 SPAN_WRITER: Final = "import: spans"
+#: Stands at -1 beside a run that an import has made, whether or not all lines have come.
+RUN_WRITER: Final = "import: run"
 
 
 class LineWriter:
@@ -52,7 +54,7 @@ class LineWriter:
         connection: the transaction.
         run_id: the run.
         principal: who imports.
-        is_new: the run was made by this import.
+        is_imported: the run was made by an import, this one or one that was cut.
         place: of log lines and spans: where in the file the first of them stands.
         now_us: the server's time in microseconds since 1970 UTC.
         warn: hears what was not taken.
@@ -64,7 +66,7 @@ class LineWriter:
         run_id: UUID,
         *,
         principal: Principal,
-        is_new: bool,
+        is_imported: bool,
         place: int,
         now_us: int,
         warn: Callable[[str], None],
@@ -72,7 +74,7 @@ class LineWriter:
         self._connection = connection
         self._run_id = run_id
         self._principal = principal
-        self._is_new = is_new
+        self._is_imported = is_imported
         self._place = place
         self._now_us = now_us
         self._warn = warn
@@ -82,6 +84,8 @@ class LineWriter:
 
     async def write(self, lines: Sequence[Any]) -> None:
         """Write lines of one type, in their order."""
+        # Under the run's lock nobody writes between the look for what is there and the writing.
+        await ask_for_run(self._connection, self._run_id)
         match lines[0]:
             case AttemptLine() as attempt:
                 await self._write_attempt(attempt)
@@ -192,7 +196,7 @@ class LineWriter:
         for line in lines:
             sender = self._sender(source=line.source, **_who_wrote(line))
             warning = await write_pruned(
-                self._connection, self._run_id, line, sender=sender, is_new=self._is_new
+                self._connection, self._run_id, line, sender=sender, is_imported=self._is_imported
             )
             if warning is not None:
                 self._warn(f"The budget of a run had no room for all series: {warning}")

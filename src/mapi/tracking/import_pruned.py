@@ -67,7 +67,7 @@ def check_pruned(summary: PrunedSummary) -> tuple[str, str] | None:
 
 
 async def write_pruned(
-    connection: Connection, run_id: UUID, line: PrunedLine, *, sender: Sender, is_new: bool
+    connection: Connection, run_id: UUID, line: PrunedLine, *, sender: Sender, is_imported: bool
 ) -> str | None:
     """Write what is known of points that are gone; of a series that is here nothing changes.
 
@@ -76,7 +76,7 @@ async def write_pruned(
         run_id: the run.
         line: what the file says.
         sender: who wrote the points, with the attempt.
-        is_new: the run was made by this import.
+        is_imported: the run was made by an import, this one or one that was cut.
 
     Returns:
         What is told if the run's budget had no room for the series.
@@ -84,7 +84,7 @@ async def write_pruned(
     series = Series(line.key, canonical_labels(line.labels))
     opened = await open_batch(connection, run_id, [series], sender=sender)
     resolved, writing = opened.resolved, opened.writing
-    if resolved.ids[0] > 0 or (resolved.counts[0] > 0 and not is_new):
+    if resolved.ids[0] > 0 or (resolved.counts[0] > 0 and not is_imported):
         return None
     is_known = bool(resolved.is_known[0])
     limit = writing.budgets.series

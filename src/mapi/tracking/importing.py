@@ -24,7 +24,7 @@ from mapi.errors import ForbiddenError, StateError
 from mapi.tracking.import_conflicts import refuse_conflicts
 from mapi.tracking.import_file import check_file, read_lines
 from mapi.tracking.import_groups import GroupWriter
-from mapi.tracking.import_lines import LOG_WRITER, SPAN_WRITER, LineWriter
+from mapi.tracking.import_lines import LOG_WRITER, RUN_WRITER, SPAN_WRITER, LineWriter
 from mapi.tracking.writing import Sender, advance_writer, open_writing, taken_seq
 from mapi.wire.administration import ImportAnswer
 from mapi.wire.enums import Scope
@@ -128,7 +128,7 @@ class _Import:
         self._principal = principal
         self._project_id = project_id
         self._now_us = now_us
-        self._is_new = False
+        self._is_imported = False
         #: How many lines of a type the run had so far.
         self._places: Counter[type] = Counter()
         #: Run, what links it, and the other run.
@@ -161,7 +161,7 @@ class _Import:
                 connection,
                 run_id,
                 principal=self._principal,
-                is_new=self._is_new,
+                is_imported=self._is_imported,
                 place=self._places[type(first)],
                 now_us=self._now_us,
                 warn=self._warn,
@@ -195,9 +195,10 @@ class _Import:
 
         async def work(connection: Connection) -> bool:
             await connection.execute(query("importing.is_no_sign_of_life"))
-            return await self._insert_run(connection, run_id, line)
+            is_new = await self._insert_run(connection, run_id, line)
+            return await self._is_made_by_import(connection, run_id, is_new=is_new)
 
-        self._is_new = await self._database.run(self._principal.reach, work)
+        self._is_imported = await self._database.run(self._principal.reach, work)
         self._places.clear()
         self.rows["run"] += 1
         for name, other in (("parent", line.parent), ("retry_of", line.retry_of)):
@@ -205,6 +206,7 @@ class _Import:
                 self._links.append((run_id, name, uuid_from_text(RUN, other)))
 
     async def _insert_run(self, connection: Connection, run_id: UUID, line: RunLine) -> bool:
+        """Make a run unless it is here; say whether it is new."""
         is_admin = self._principal.may(Scope.ADMIN, self._project_id)
         experiment = None
         cursor = await connection.execute(query("importing.find_run"), {"id": run_id})
@@ -246,18 +248,27 @@ class _Import:
             )
         if row[0] != self._project_id:
             raise StateError(f"{line.run} is here already, in another project.")
-        if not is_new:
-            await self._skip_what_is_there(connection, run_id, lines=row[1], spans=row[2])
         return is_new
 
-    async def _skip_what_is_there(
-        self, connection: Connection, run_id: UUID, *, lines: int, spans: int
-    ) -> None:
-        """Of a run that was logged here, the first lines and spans of the file are those it has."""
-        for writer, count in ((LOG_WRITER, lines), (SPAN_WRITER, spans)):
-            writing = await open_writing(connection, run_id, self._sender(writer=writer))
-            if count and await taken_seq(writing) is None:
-                await advance_writer(writing, count - 1)
+    async def _is_made_by_import(
+        self, connection: Connection, run_id: UUID, *, is_new: bool
+    ) -> bool:
+        """Say whether an import has made a run, this one or one that was cut.
+
+        Of a run that was logged here, the first lines and spans of the file are those it has when the
+        first import meets it.
+        """
+        writing = await open_writing(connection, run_id, self._sender(writer=RUN_WRITER))
+        if is_new:
+            await advance_writer(writing, -1)
+        elif await taken_seq(writing) is None:
+            usage = writing.usage
+            for writer, count in ((LOG_WRITER, usage.log_lines), (SPAN_WRITER, usage.spans)):
+                skipping = replace(writing, sender=self._sender(writer=writer))
+                if await taken_seq(skipping) is None:
+                    await advance_writer(skipping, count - 1)
+            return False
+        return True
 
     def _sender(self, **about: Any) -> Sender:
         return Sender(principal=self._principal, **about)

@@ -18,7 +18,7 @@ returning id
 delete from run_deletions where tenant_id = mapi.current_tenant() and run_id = %(id)s
 
 -- name: find_run
-select project_id, log_count, span_count from runs
+select project_id from runs
 where tenant_id = mapi.current_tenant() and id = %(id)s
 
 -- name: set_parent

@@ -57,8 +57,9 @@ on conflict (tenant_id, run_id, writer) do update set seq = excluded.seq, time =
 where known.seq < excluded.seq
 
 -- name: list_writers
+-- Nothing was taken of those at -1.
 select writer, seq from run_writers
-where tenant_id = mapi.current_tenant() and run_id = %(run)s
+where tenant_id = mapi.current_tenant() and run_id = %(run)s and seq >= 0
 order by writer
 
 -- name: insert_audit
