@@ -20,6 +20,7 @@ from msgspec import inspect
 
 from mapi.errors import Fault, InvalidError
 from mapi.wire.enums import ProblemCode
+from mapi.wire.instants import NoInstantError, has_part, to_utc
 from mapi.wire.times import TIME_EXAMPLE, time_instead_of
 
 __all__ = [
@@ -69,7 +70,7 @@ def pointer(*parts: str | int) -> str:
 
 
 def decode(body: bytes, kind: type[_Body], *, bytes_max: int = BODY_BYTES_MAX) -> _Body:
-    """Return the struct that the bytes hold.
+    """Return the struct that the bytes hold, its times in UTC.
 
     Args:
         body: JSON in UTF-8.
@@ -103,6 +104,10 @@ def decode(body: bytes, kind: type[_Body], *, bytes_max: int = BODY_BYTES_MAX) -
     # is an escaped backslash before "u0000", which the walk tells apart.
     if b"\\u0000" in body:
         _refuse_zeros(body)
+    try:
+        to_utc(found)
+    except NoInstantError as error:
+        raise InvalidError(Fault(pointer(*error.path), str(error))) from None
     return found
 
 
@@ -140,27 +145,7 @@ def _has_free_part(kind: Hashable) -> bool:
     """Whether JSON of any shape may stand somewhere in the type."""
     if not isinstance(kind, type) or not issubclass(kind, msgspec.Struct):
         return True
-    return any(isinstance(one, inspect.AnyType) for one in _parts(inspect.type_info(kind), set()))
-
-
-def _parts(kind: inspect.Type, seen: set[Any]) -> Iterator[inspect.Type]:
-    yield kind
-    below: list[inspect.Type] = []
-    if isinstance(kind, inspect.StructType):
-        if kind.cls in seen:
-            return
-        seen.add(kind.cls)
-        below = [one.type for one in kind.fields]
-    elif isinstance(kind, inspect.Metadata):
-        below = [kind.type]
-    elif isinstance(kind, inspect.UnionType):
-        below = list(kind.types)
-    elif isinstance(kind, inspect.ListType):
-        below = [kind.item_type]
-    elif isinstance(kind, inspect.DictType):
-        below = [kind.value_type]
-    for one in below:
-        yield from _parts(one, seen)
+    return has_part(kind, inspect.AnyType)
 
 
 def _walk(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:

@@ -36,7 +36,7 @@ _PLACES: dict[str, Callable[[Tenant], str]] = {
     "key": lambda _: "a",
 }
 #: By the struct of the body; the others may be empty.
-_BODIES = {
+BODIES = {
     "MetricsBody": {"points": [{"key": "loss", "step": 0, "value": 1.0}]},
     "AttemptBody": {"number": 1},
     "AttemptEnd": {"number": 1, "status": "failed"},
@@ -142,7 +142,7 @@ async def test_what_is_not_yours_is_answered_as_what_does_not_exist(
 def body_for(handler: Any) -> Any:
     """Return the smallest body that a route with an object in its address understands."""
     kind = handler.opt.get(BODY)
-    return {} if kind is None else _BODIES.get(kind.__name__, {})
+    return {} if kind is None else BODIES.get(kind.__name__, {})
 
 
 def told(answer: Any) -> tuple[int, dict[str, Any]]:
