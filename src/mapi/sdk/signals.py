@@ -32,32 +32,34 @@ class Terminated(SystemExit):
 
 class _Watch:
     def __init__(self) -> None:
-        self.open_runs = 0
+        self.open_blocks: set[int] = set()
         self.process = os.getpid()
-        self.lock = threading.Lock()
 
 
 _watch: Final = _Watch()
 
 
-def watch_signals() -> None:
-    """Begin, with a block; each call is paired with one of `unwatch_signals`."""
-    with _watch.lock:
-        if _watch.process != os.getpid():  # the blocks of a parent are not ours
-            _watch.process, _watch.open_runs = os.getpid(), 0
-        _watch.open_runs += 1
+def watch_signals(block: object) -> None:
+    """Begin, with a block, which `unwatch_signals` ends; either may be cut off and called again.
+
+    Without a lock: a thread that a child of a fork does not have might hold it.
+    """
+    process, blocks = os.getpid(), {id(block)}
+    if _watch.process != process:  # the blocks of a parent are not ours
+        _watch.open_blocks = blocks
+        _watch.process = process
+    else:
+        _watch.open_blocks.add(id(block))
     if threading.current_thread() is threading.main_thread():
         for number in _NUMBERS:
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, _end_blocks)
 
 
-def unwatch_signals() -> None:
+def unwatch_signals(block: object) -> None:
     """End, with a block; behind the last one the signals do what they did before."""
-    with _watch.lock:
-        _watch.open_runs -= 1
-        is_last = _watch.open_runs == 0
-    if is_last and threading.current_thread() is threading.main_thread():
+    _watch.open_blocks.discard(id(block))
+    if not _watch.open_blocks and threading.current_thread() is threading.main_thread():
         for number in _NUMBERS:
             if signal.getsignal(number) is _end_blocks:
                 signal.signal(number, signal.SIG_DFL)
@@ -68,7 +70,7 @@ def _end_blocks(number: int, frame: FrameType | None) -> None:
     # Whoever asks again does not want to wait for a server.
     signal.signal(number, signal.SIG_DFL)
     # A child has the handler and none of the blocks; a thread's block may be the last that ended.
-    if _watch.process != os.getpid() or _watch.open_runs == 0:
+    if _watch.process != os.getpid() or not _watch.open_blocks:
         os.kill(os.getpid(), number)
         return
     raise Terminated(128 + number)

@@ -7,6 +7,7 @@ would hold a call for as long as it likes.
 
 from __future__ import annotations
 
+import os
 import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -98,8 +99,12 @@ class _Stream(httpcore.AsyncNetworkStream):
     def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
         self._inner = inner
         self._held = b""
+        self._process = os.getpid()
 
     async def read(self, max_bytes: int, timeout: Any = None) -> bytes:  # noqa: ASYNC109
+        if self._process != os.getpid():
+            # What is under way at a fork goes on in the parent; two would each read a part of it.
+            raise httpcore.ReadError("it is that of the process before a fork")
         if self._held:
             # A server that closes before it has read all may have answered, as the library has it.
             with suppress(httpcore.WriteError):
@@ -107,6 +112,8 @@ class _Stream(httpcore.AsyncNetworkStream):
         return await self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
 
     async def write(self, buffer: bytes, timeout: Any = None) -> None:  # noqa: ASYNC109
+        if self._process != os.getpid():
+            raise httpcore.WriteError("it is that of the process before a fork")
         self._held += buffer
         if len(self._held) >= _WRITE_BYTES:
             await self._send(timeout)

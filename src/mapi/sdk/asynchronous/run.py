@@ -64,6 +64,10 @@ class AsyncRun:
     10 000 wait. While the server does not answer they wait, up to a million of them; what comes
     then is dropped and counted in ``dropped``.
 
+    After a fork the run is its parent's: in the child `log`, `flush`, `finish` and another ``with`` are
+    refused, the end of the block is none, and ``is_cancelled`` stays as it was. Everything else, and all
+    of ``api.runs``, serves the child by connections of its own.
+
     Attributes:
         facts: what the server said of the run when it was made.
     """
@@ -132,9 +136,20 @@ class AsyncRun:
             self._upkeep.wake()
 
     def _check_open(self) -> None:
-        if self._is_finished or self._process != os.getpid():
-            why = "is finished" if self._is_finished else "was made by another process"
-            raise StateError(f"{self.id} {why}: write to it with api.runs.log_metrics.")
+        self._check_own()
+        if self._is_finished:
+            raise StateError(f"{self.id} is finished: write to it with api.runs.log_metrics.")
+
+    def _check_own(self) -> None:
+        """Refuse a child of a fork: what waits and how the run ends are its parent's.
+
+        Locks may be held by threads that a child does not have, so this stands before any of them.
+        """
+        if self._process != os.getpid():
+            raise StateError(
+                f"{self.id} was made by another process, which sends its points and ends it: write "
+                "to it with api.runs.log_metrics."
+            )
 
     async def flush(self) -> None:
         """Send what waits.
@@ -142,7 +157,9 @@ class AsyncRun:
         Raises:
             ConnectionFailedError: the server does not answer; the points still wait.
             ApiError: it refused points for another reason than a budget; they are dropped.
+            StateError: the run belongs to the process before a fork.
         """
+        self._check_own()
         async with self._sending:
             await self._send_all(self._runs)
         failure, self._failure = self._failure, None
@@ -224,7 +241,9 @@ class AsyncRun:
             InvalidError: the status or the reason is none; nothing was sent, and the run goes on.
             ClientError: not all could be sent. The status is set all the same, unless the server
                 cannot be reached.
+            StateError: the run belongs to the process before a fork: `Runs.update` ends any run.
         """
+        self._check_own()
         text_of(status, at="/status", words=_ENDS)
         if reason is not None:
             text_of(reason, at="/reason")
@@ -298,11 +317,12 @@ class AsyncRun:
             raise failure
 
     async def __aenter__(self) -> Self:
-        watch_signals()
+        self._check_own()
+        watch_signals(self)
         try:
             await self._take_up()
         except BaseException:
-            unwatch_signals()
+            unwatch_signals(self)
             raise
         self._upkeep.start()
         self._pulse.start()
@@ -335,4 +355,4 @@ class AsyncRun:
             # What the program failed for must not hide behind what the log failed for.
             _logger.warning("%s: not all was sent: %s", self.id, failure)
         finally:
-            unwatch_signals()
+            unwatch_signals(self)

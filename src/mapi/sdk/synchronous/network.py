@@ -9,6 +9,7 @@ would hold a call for as long as it likes.
 
 from __future__ import annotations
 
+import os
 import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -98,8 +99,12 @@ class _Stream(httpcore.NetworkStream):
     def __init__(self, inner: httpcore.NetworkStream) -> None:
         self._inner = inner
         self._held = b""
+        self._process = os.getpid()
 
     def read(self, max_bytes: int, timeout: Any = None) -> bytes:
+        if self._process != os.getpid():
+            # What is under way at a fork goes on in the parent; two would each read a part of it.
+            raise httpcore.ReadError("it is that of the process before a fork")
         if self._held:
             # A server that closes before it has read all may have answered, as the library has it.
             with suppress(httpcore.WriteError):
@@ -107,6 +112,8 @@ class _Stream(httpcore.NetworkStream):
         return self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: Any = None) -> None:
+        if self._process != os.getpid():
+            raise httpcore.WriteError("it is that of the process before a fork")
         self._held += buffer
         if len(self._held) >= _WRITE_BYTES:
             self._send(timeout)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections import OrderedDict
 from functools import partial
@@ -291,6 +292,9 @@ class RunLog(Resource):
             return self._post("runs", run, kind, answer=BatchAnswer, body=body)
 
     def _writer(self, whose: tuple[object, ...]) -> _Writer:
+        # A child of a fork numbers anew: the server would take its lines for those of its parent,
+        # and a thread that it does not have may hold the turn.
+        whose = (os.getpid(), *whose)
         found = self._writers.setdefault(whose, _Writer())
         self._writers.move_to_end(whose)
         if len(self._writers) > _WRITERS_MAX:

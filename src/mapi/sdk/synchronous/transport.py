@@ -349,9 +349,12 @@ class Transport:
     def _opened(self) -> httpcore.ConnectionPool:
         # After a fork the connections are the parent's: two processes would read each other's
         # answers from them.
-        if self._pool is None or self._process != os.getpid():
-            self._process = os.getpid()
-            self._pool = pool_for(self.server.url)
+        process = os.getpid()
+        if self._pool is None or self._process != process:
+            pool = pool_for(self.server.url)
+            # No call between them, so no signal: with one of them the parent's would be taken.
+            self._pool = pool
+            self._process = process
         return self._pool
 
 
