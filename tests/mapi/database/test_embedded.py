@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +60,59 @@ def test_a_server_that_outlived_its_starter_is_shut_down_by_the_next(
         with psycopg.connect(next_one.superuser_url()) as connection:
             assert connection.execute("select 1").fetchone() == (1,)
     finally:
+        next_one.stop()
+
+
+@pytest.mark.parametrize("number_is", ["not collected", "taken by another program"])
+def test_the_number_of_a_killed_server_keeps_nobody_out(
+    own: EmbeddedServer, tmp_path: Path, number_is: str
+) -> None:
+    own.start()
+    with psycopg.connect(own.superuser_url(), autocommit=True) as connection:
+        connection.execute("create table kept (n int)")
+    killed = own.process_id
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    # Nobody waits for it: its number stays, as where a container has no init.
+    lock = tmp_path / "pg" / "data" / "postmaster.pid"
+    other = subprocess.Popen(["sleep", "600"]) if number_is.startswith("taken") else None
+    if other is not None:
+        lock.write_text(f"{other.pid}\n{lock.read_text().partition(chr(10))[2]}")
+    next_one = EmbeddedServer(tmp_path / "pg", find_binaries(None), find_identity(65534))
+    try:
+        next_one.start()
+        with psycopg.connect(next_one.superuser_url()) as connection:
+            assert connection.execute("select count(*) from kept").fetchone() == (0,)
+        assert other is None or other.poll() is None
+    finally:
+        next_one.stop()
+        if other is not None:
+            other.kill()
+            other.wait()
+
+
+def test_a_server_that_begins_while_the_next_does_keeps_nobody_out(
+    own: EmbeddedServer, tmp_path: Path
+) -> None:
+    own.start()
+    assert own.process_id is not None
+    os.kill(own.process_id, signal.SIGKILL)
+    os.waitpid(own.process_id, 0)
+
+    # Its watchdog starts it again and is killed at once: the lock file still has the old number.
+    def restart() -> None:
+        with contextlib.suppress(DatabaseError):  # the next one ends it
+            own.restart_if_dead()
+
+    again = threading.Thread(target=restart)
+    again.start()
+    next_one = EmbeddedServer(tmp_path / "pg", find_binaries(None), find_identity(65534))
+    try:
+        next_one.start()
+        with psycopg.connect(next_one.superuser_url()) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+    finally:
+        again.join()
         next_one.stop()
 
 

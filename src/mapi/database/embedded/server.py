@@ -40,6 +40,10 @@ _STOP_SECONDS_MAX: Final = 60.0
 #: How long a fast shutdown may take before the server is told to drop everything.
 _FAST_STOP_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.005
+#: How long what is left of a killed server may hold its data.
+_LET_GO_SECONDS: Final = 30.0
+_HELD_POLL_SECONDS: Final = 0.2
+_LOCK_FILE: Final = "postmaster.pid"
 #: A laptop's share: the whole platform is to stay below 350 MiB after its start.
 _CONFIGURATION: Final = {
     "listen_addresses": "",
@@ -113,7 +117,7 @@ class EmbeddedServer:
         if self._socket is None:
             self._socket = make_socket_directory(self._directory, self._identity)
         try:
-            self._launch()
+            self._launch_alone()
         except BaseException:
             self.stop()
             raise
@@ -175,7 +179,7 @@ class EmbeddedServer:
         pid, status = self._postmaster()
         if pid is None or status != "ready" or not self._serves_here(pid):
             return False
-        lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        lines = (self._data / _LOCK_FILE).read_text(encoding="utf-8").splitlines()
         # pidfile.h: the fifth line is the socket's directory.
         self._attached = Path(lines[4].strip())
         return True
@@ -237,6 +241,27 @@ class EmbeddedServer:
 
     # -- the process ------------------------------------------------------------------------------
 
+    def _launch_alone(self) -> None:
+        """Start the server once nothing of an older one holds the data.
+
+        Of a server that was killed a process may still end, or one may just begin that was started
+        again a moment before: neither stands in ``postmaster.pid`` yet, and both are gone soon.
+        """
+        deadline = time.monotonic() + _LET_GO_SECONDS
+        while True:
+            try:
+                self._launch()
+            except DatabaseError as error:
+                # A server that fails by itself takes its own lock file with it, and the holder may
+                # have ended since.
+                is_held = _LOCK_FILE in str(error) or (self._data / _LOCK_FILE).exists()
+                if not is_held or time.monotonic() > deadline:
+                    raise
+                time.sleep(_HELD_POLL_SECONDS)
+                self._stop_survivor()
+            else:
+                return
+
     def _launch(self) -> None:
         settings = {**_CONFIGURATION, "unix_socket_directories": str(self._socket)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
@@ -287,7 +312,7 @@ class EmbeddedServer:
     def _postmaster(self) -> tuple[int | None, str]:
         """Return pid and status from ``postmaster.pid``; its lines are those of pidfile.h."""
         try:
-            lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+            lines = (self._data / _LOCK_FILE).read_text(encoding="utf-8").splitlines()
             return int(lines[0]), lines[7].strip() if len(lines) > 7 else ""
         except (OSError, ValueError, IndexError):
             return None, ""
@@ -295,7 +320,10 @@ class EmbeddedServer:
     def _stop_survivor(self) -> None:
         """Shut down a server that outlived a killed starter."""
         pid, _ = self._postmaster()
-        if pid is None or not self._serves_here(pid):
+        if pid is None:
+            return
+        if not self._serves_here(pid):
+            self._take_over_lock(pid)
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGINT)
@@ -307,6 +335,19 @@ class EmbeddedServer:
                     "stop. End it, then start again."
                 )
             time.sleep(_POLL_SECONDS)
+
+    def _take_over_lock(self, pid: int) -> None:
+        """Let PostgreSQL see that the holder of its lock file is dead, though its number lives.
+
+        A killed server whose number nobody collects (no init in the container), or another program
+        that has the number now, looks to it like a server on the data, for ever. Our own number, that
+        of its parent, it passes over, and goes on to look whether anybody still uses the memory.
+        """
+        if not Path(f"/proc/{pid}").exists():
+            return
+        path = self._data / _LOCK_FILE
+        _, _, rest = path.read_text(encoding="utf-8").partition("\n")
+        path.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
 
     def _serves_here(self, pid: int) -> bool:
         """Say whether process ``pid`` is a server on our data, and no newcomer to an old number."""
