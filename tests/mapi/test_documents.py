@@ -18,7 +18,7 @@ from mapi.api.app import build_app
 from mapi.config import settings_from
 from mapi.database.door import Database
 from mapi.sdk.pulse import HEARTBEAT_SECONDS
-from mapi.search import parse_filter
+from mapi.search import parse_columns, parse_filter, parse_sort
 from mapi.series.budgets import Budgets
 from mapi.series.media_headers import TABLE_ROWS_MAX
 from mapi.series.name_map import series_from_name
@@ -115,6 +115,14 @@ async def answer(caller: Caller, request: str, known: dict[str, str], *, page: s
 )
 def test_every_filter_of_a_page_is_read(text: str) -> None:
     parse_filter(text, series_from_name=series_from_name)
+
+
+@pytest.mark.parametrize(("kind", "parse"), [("sort", parse_sort), ("columns", parse_columns)])
+def test_every_sort_and_every_columns_of_a_page_are_read(kind: str, parse: Any) -> None:
+    lines = [line for _, parts in blocks(kind) for part in parts for line in part.splitlines()]
+    assert lines
+    for line in lines:
+        parse(line, series_from_name=series_from_name)
 
 
 @pytest.fixture(scope="module")

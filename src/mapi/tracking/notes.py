@@ -25,6 +25,7 @@ from mapi.tracking.writing import (
 from mapi.wire.decoding import pointer
 from mapi.wire.enums import Budget, Source
 from mapi.wire.notes import ParamFacts, TagFacts, Tags
+from mapi.wire.values import value_to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +114,13 @@ async def list_params(
         {"run": run_id, "after": after, "bytes_max": _PAGE_BYTES_MAX},
     )
     found = {
-        key: ParamFacts(text=text, number=number, source=Source(source), user=user, time=time)
+        key: ParamFacts(
+            text=text,
+            number=None if number is None else value_to_wire(number),
+            source=Source(source),
+            user=user,
+            time=time,
+        )
         for key, text, number, source, user, time in await cursor.fetchall()
     }
     # A page that was cut short is nearly full, or its last param alone is large.

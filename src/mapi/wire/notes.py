@@ -8,6 +8,7 @@ from msgspec import Meta, Raw, field
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import LogLevel, Source
 from mapi.wire.metrics import SequenceNumber, Step, StreamName, Writer
+from mapi.wire.values import WireValue
 
 __all__ = [
     "DOCUMENT_BYTES_MAX",
@@ -55,7 +56,10 @@ class ParamFacts(Answer, kw_only=True):
     """One param."""
 
     text: Annotated[str, Meta(description="As it was logged.")]
-    number: Annotated[float | None, Meta(description="The text as a number, where it is one.")]
+    number: Annotated[
+        WireValue | None,
+        Meta(description='The text as a number, where it is one; of `inf` it is `"Infinity"`.'),
+    ]
     source: Annotated[Source, Meta(description="Which way it came.")]
     user: Annotated[str, Meta(description="Who wrote it.")] = ""
     time: Annotated[datetime, Meta(description="When it was written.")]

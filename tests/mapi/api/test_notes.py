@@ -53,6 +53,26 @@ async def test_a_param_is_written_once(database: Database, tenant: Tenant) -> No
         assert found["lr"]["source"] == "api"
 
 
+async def test_a_param_is_a_number_to_readers_where_it_is_one_to_searches(
+    database: Database, tenant: Tenant
+) -> None:
+    texts = {"up": "inf", "down": "-inf", "none": "nan", "word": "Infinity", "huge": "1e999"}
+    async with caller_of(database, tenant) as call:
+        await call("POST", "/params", {"params": texts})
+        found = (await call("GET", "/params"))["params"]
+        assert {key: one["number"] for key, one in found.items()} == {
+            "up": "Infinity",
+            "down": "-Infinity",
+            "none": None,
+            "word": None,
+            "huge": None,
+        }
+        for key in texts:
+            query = {"filter": f"params.{key} > 1e300 OR params.{key} < -1e300"}
+            runs = (await call.get("/v1/runs", params=query))["runs"]
+            assert bool(runs) == (found[key]["number"] is not None), key
+
+
 async def test_params_over_the_budget_are_dropped_and_equal_ones_cost_nothing(
     database: Database, tenant: Tenant
 ) -> None:
