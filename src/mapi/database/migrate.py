@@ -242,6 +242,9 @@ def _make_roles(connection: psycopg.Connection[Any], login: str, password: str |
         )
     connection.execute("grant mapi_owner to current_user")
     connection.execute(sql.SQL("grant mapi_app to {}").format(name))
+    # The staging tables of a connection. No dump of the schema has this.
+    database = sql.Identifier(connection.info.dbname)
+    connection.execute(sql.SQL("grant temporary on database {} to mapi_app").format(database))
     _give_settings(connection, login)
 
 
@@ -255,13 +258,10 @@ def _give_settings(connection: psycopg.Connection[Any], login: str) -> None:
 
 def _make_schema(connection: psycopg.Connection[Any]) -> None:
     """Make what migrations stand on; it can be repeated."""
-    database = sql.Identifier(connection.info.dbname)
     for statement in (
         sql.SQL("create schema if not exists mapi authorization mapi_owner"),
         sql.SQL("revoke all on schema mapi from public"),
         sql.SQL("grant usage on schema mapi to mapi_app"),
-        # The staging tables of a connection.
-        sql.SQL("grant temporary on database {} to mapi_app").format(database),
         sql.SQL(
             "create table if not exists mapi.migrations (name text primary key, checksum text not "
             "null, applied timestamptz not null default now())"

@@ -18,7 +18,6 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import tarfile
 import tempfile
 from contextlib import ExitStack, suppress
@@ -36,19 +35,23 @@ from mapi.errors import DatabaseError, MapiError, NotFoundError, SettingError
 from mapi.objects.opening import open_store
 from mapi.objects.store import ObjectExistsError
 from mapi.serve.clients import dump_schema, load_dump
+from mapi.serve.own_folder import own_folder
 from mapi.serve.platform import (
     LOGIN,
     database_password,
+    embedded_server,
+    enter_home,
     login_of,
     reach_foundation,
-    start_embedded,
 )
+from mapi.serve.restoring import is_half_restored, mark_restored, mark_restoring
 from mapi.tracking.letting_go import BACKUP_TURN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from mapi.config import Settings
+    from mapi.database.embedded.server import EmbeddedServer
     from mapi.objects.store import ObjectStore
 
 __all__ = ["Manifest", "restore_backup", "write_backup"]
@@ -58,6 +61,8 @@ _MANIFEST, _DUMP, _CHECKSUMS = "manifest.json", "database.dump", "checksums.json
 _OBJECTS: Final = "objects/"
 #: What is written under another name until it is whole.
 _BACKUP: Final = "backup"
+#: How folders for that begin.
+_ASIDE: Final = ".mapi-backup-"
 #: Folders of the store whose objects no row has: uploads on their way, and what `mapi doctor` tries.
 _PASSING: Final = frozenset({"uploads", "doctor"})
 _CHUNK_BYTES: Final = 1 << 20
@@ -103,7 +108,7 @@ def write_backup(settings: Settings, path: Path, *, version: str) -> Manifest:
         admin_url = _admin_url(foundation.admin_url)
         try:
             # In the same folder, so that the rename at the end is one step.
-            folder = Path(undo.enter_context(tempfile.TemporaryDirectory(dir=path.parent)))
+            folder = undo.enter_context(own_folder(path.parent, _ASIDE))
         except OSError as error:
             raise SettingError(
                 f"{path.parent} takes no file ({error.strerror}); name one in another directory."
@@ -172,7 +177,7 @@ def _dump(source: _Source, path: Path) -> tuple[Manifest, set[str]]:
 def restore_backup(settings: Settings, path: Path) -> Manifest:
     """Restore a backup into an empty home, or into a database and a store without ours.
 
-    One that fails takes back what it brought. An object that the store has already, equal to the
+    One that fails takes back what it brought, and one that is killed is begun anew by the next. An object that the store has already, equal to the
     backup's, is no obstacle and stays in any case.
 
     Args:
@@ -185,11 +190,13 @@ def restore_backup(settings: Settings, path: Path) -> Manifest:
     """
     manifest, checksums = _checked(path)
     with ExitStack() as undo:
-        # First in, last out: with the database stopped.
+        if settings.database_url is None:
+            _enter_new_home(settings, undo)
+        # First in but for the home, last out: with the database stopped.
         takes_back = undo.enter_context(ExitStack())
         admin_url, login, password = _empty_database(settings, undo, takes_back)
         make_roles(admin_url, login=login, password=password)
-        folder = Path(undo.enter_context(tempfile.TemporaryDirectory()))
+        folder = undo.enter_context(own_folder(Path(tempfile.gettempdir()), _ASIDE))
         dump = folder / _DUMP
         arrival = _Arrival(_store(settings), checksums, brought=[])
         takes_back.callback(lambda: asyncio.run(_take_back(arrival)))
@@ -199,6 +206,8 @@ def restore_backup(settings: Settings, path: Path) -> Manifest:
             takes_back.callback(_drop_schema, admin_url)
         # What came after the backup's version, and what stands beside the schema.
         migrate(admin_url, login=login, password=password)
+        if settings.database_url is None:
+            mark_restored(settings.home)
         takes_back.pop_all()
     return manifest
 
@@ -241,6 +250,12 @@ async def _require_same(arrival: _Arrival, key: str) -> None:
             "Restore into an empty store, which MAPI_BUNDLES_URL or --home names, or move that "
             "object away."
         )
+
+
+def _take_back_home(home: Path, server: EmbeddedServer) -> None:
+    server.discard()
+    # Only now: the mark stays as long as the database does.
+    mark_restored(home)
 
 
 def _drop_schema(admin_url: str) -> None:
@@ -402,12 +417,7 @@ def _empty_database(
         takes_back: gets what is to be undone where the restore fails.
     """
     if settings.database_url is None:
-        if (settings.home / "postgres" / "data").exists():
-            raise DatabaseError(
-                f"{settings.home} has a database. Restore into a new home, named with --home."
-            )
-        server = start_embedded(settings, undo)
-        takes_back.callback(shutil.rmtree, settings.home / "postgres" / "data", ignore_errors=True)
+        server = _new_server(settings, undo, takes_back)
         return server.superuser_url(), LOGIN, database_password(settings)
     admin_url = _admin_url(settings.database_admin_url)
     try:
@@ -418,7 +428,32 @@ def _empty_database(
     if found and found[0]:
         raise DatabaseError(
             "The database has a schema 'mapi'. Restore into a new database, named in "
-            "MAPI_DATABASE_ADMIN_URL and MAPI_DATABASE_URL."
+            "MAPI_DATABASE_ADMIN_URL and MAPI_DATABASE_URL. (Where a restore into this one was "
+            "killed, what is there is all of the backup, and `mapi migrate` completes it.)"
         )
     password = psycopg.conninfo.conninfo_to_dict(settings.database_url).get("password")
     return admin_url, login_of(settings.database_url), None if password is None else str(password)
+
+
+def _enter_new_home(settings: Settings, undo: ExitStack) -> None:
+    """Become the one who works in a home without a database, or with one that a restore left unfinished."""
+    _refuse_database(settings.home)
+    enter_home(settings, undo)
+    # Somebody may have been faster.
+    _refuse_database(settings.home)
+
+
+def _refuse_database(home: Path) -> None:
+    if (home / "postgres" / "data").exists() and not is_half_restored(home):
+        raise DatabaseError(f"{home} has a database. Restore into a new home, named with --home.")
+
+
+def _new_server(settings: Settings, undo: ExitStack, takes_back: ExitStack) -> EmbeddedServer:
+    """Start a new database in the home; one that a restore was killed over makes way."""
+    server = embedded_server(settings)
+    mark_restoring(settings.home)
+    takes_back.callback(_take_back_home, settings.home, server)
+    server.discard()
+    undo.callback(server.stop)
+    server.start()
+    return server

@@ -27,6 +27,7 @@ from mapi.serve.platform import (
     login_of,
     require_one_database,
 )
+from mapi.serve.restoring import refuse_half_restored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -132,6 +133,7 @@ async def _database(settings: Settings) -> Finding:
     if url is None:
         binaries = find_binaries(settings.postgres_bin)
         find_identity(settings.postgres_uid)
+        refuse_half_restored(settings.home)
         server = embedded_server(settings)
         if not server.attach():
             return Finding(

@@ -17,6 +17,7 @@ from mapi.database.migrate import RESERVED_ROLES, ensure_tenant, migrate, requir
 from mapi.database.sameness import require_same_database
 from mapi.database.secret_file import keep_secret, read_secret
 from mapi.errors import DatabaseError, SettingError
+from mapi.serve.restoring import refuse_half_restored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,7 @@ __all__ = [
     "Foundation",
     "database_password",
     "embedded_server",
+    "enter_home",
     "lay_foundation",
     "login_of",
     "migrate_all",
@@ -113,6 +115,7 @@ def reach_foundation(
     """
     if settings.database_url is not None:
         return _external(settings)
+    refuse_half_restored(settings.home)
     server = embedded_server(settings)
     if not server.is_made:
         raise DatabaseError(
@@ -138,6 +141,7 @@ def migrate_all(settings: Settings) -> list[str]:
     """
     with ExitStack() as undo:
         if settings.database_url is None:
+            refuse_half_restored(settings.home)
             server = embedded_server(settings)
             if not server.attach():
                 server = start_embedded(settings, undo)
@@ -163,27 +167,37 @@ def start_embedded(
         held: lets signals wait while a process is made.
 
     Raises:
-        DatabaseError: it cannot be started, or the home is in use.
+        DatabaseError: it cannot be started, the home is in use, or a restore into it was cut.
     """
-    home = Home(settings.home, allow_network=settings.allow_network_home)
-    home.enter()
-    undo.callback(home.leave)
+    enter_home(settings, undo)
+    refuse_half_restored(settings.home)
     server = embedded_server(settings, held=held)
     undo.callback(server.stop)
     server.start()
     return server
 
 
-def require_free_home(settings: Settings) -> None:
-    """Refuse a home of an own database that another server works in, before anything is begun.
+def enter_home(settings: Settings, undo: ExitStack) -> None:
+    """Become the one who works in the home of an own database.
 
     Raises:
         DatabaseError: it is in use, or cannot be written.
     """
+    home = Home(settings.home, allow_network=settings.allow_network_home)
+    home.enter()
+    undo.callback(home.leave)
+
+
+def require_free_home(settings: Settings) -> None:
+    """Refuse a home of an own database that another server works in, before anything is begun.
+
+    Raises:
+        DatabaseError: it is in use, cannot be written, or a restore into it was cut.
+    """
     if settings.database_url is None:
-        home = Home(settings.home, allow_network=settings.allow_network_home)
-        home.enter()
-        home.leave()
+        with ExitStack() as undo:
+            enter_home(settings, undo)
+            refuse_half_restored(settings.home)
 
 
 def embedded_server(settings: Settings, *, held: Held = nullcontext) -> EmbeddedServer:

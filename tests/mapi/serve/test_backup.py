@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import io
 import json
 import math
+import os
+import signal
+import subprocess
+import sys
 import tarfile
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +20,20 @@ import psycopg
 import pytest
 
 from mapi.config import Settings, settings_from
+from mapi.database.migrate import make_roles, require_migrated
 from mapi.errors import DatabaseError, InvalidError, MapiError, SettingError
 from mapi.objects.opening import open_store
 from mapi.serve.administration import administration
 from mapi.serve.backup import restore_backup, write_backup
-from mapi.serve.platform import lay_foundation
+from mapi.serve.clients import load_dump
+from mapi.serve.doctor import Verdict, examine
+from mapi.serve.platform import lay_foundation, migrate_all
 from mapi.wire.enums import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from mapi.database.embedded.server import EmbeddedServer
 
 _KEY = "media/1/object"
 #: The store has lost it.
@@ -301,3 +312,120 @@ def test_an_object_that_is_there_already_is_no_obstacle_where_it_is_the_same(
     asyncio.run(store.put(_KEY, b"picture"))
     restore_backup(settings, backup)
     assert asyncio.run(_read(settings)) == b"picture"
+
+
+def killed_when(path: Path, home: Path, command: list[str], *, temporary: Path) -> None:
+    """Run a command of ours, and kill it as soon as a path is there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mapi", *command, "--home", str(home)],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    ends = time.monotonic() + 60
+    while not any(path.parent.glob(path.name)) and process.poll() is None:
+        assert time.monotonic() < ends
+        os.sched_yield()
+    process.kill()
+    assert process.wait() == -signal.SIGKILL, "it had ended before it was killed"
+    with (home / "lock").open("rb") as lock:
+        # A child that it was just making has the lock until it becomes another program.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["restoring", "postgres/data", "postgres/data/postmaster.pid", "objects/media/1/object"],
+)
+def test_a_restore_that_was_killed_serves_nothing_and_is_begun_anew(
+    backup: Path, tmp_path: Path, sign: str
+) -> None:
+    settings = settings_in(tmp_path / "new")
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    killed_when(settings.home / sign, settings.home, ["restore", str(backup)], temporary=aside)
+    for refused in (migrate_all, lambda found: write_backup(found, tmp_path / "b", version="1")):
+        with pytest.raises(DatabaseError, match="has not come to its end"):
+            refused(settings)
+    with ExitStack() as undo, pytest.raises(DatabaseError, match="`mapi restore FILE`"):
+        lay_foundation(settings, undo)
+    verdicts = asyncio.run(verdicts_of(settings))
+    assert verdicts["database"] is Verdict.FAILED
+    # Its own try is killed too, and takes nothing of what the next one needs.
+    killed_when(
+        settings.home / "postgres/data/postmaster.pid",
+        settings.home,
+        ["restore", str(backup)],
+        temporary=aside,
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mapi", "restore", str(backup), "--home", str(settings.home)],
+        env={**os.environ, "TMPDIR": str(aside)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "1 tenant, 1 run, 1 object" in done.stdout
+    assert objects_below(settings.home) == [_KEY]
+    assert list(aside.glob(".mapi-*")) == []
+    with ExitStack() as undo:
+        foundation = lay_foundation(settings, undo)
+        assert foundation.admin_url is not None
+        with psycopg.connect(foundation.admin_url) as connection:
+            found = connection.execute("select count(*) from mapi.runs").fetchone()
+    assert found == (1,)
+    assert asyncio.run(verdicts_of(settings))["database"] is Verdict.OK
+
+
+async def verdicts_of(settings: Settings) -> dict[str, Verdict]:
+    return {one.subject: one.verdict async for one in examine(settings)}
+
+
+def test_what_a_killed_backup_leaves_is_removed_by_the_next_one(
+    home: Path, tmp_path: Path
+) -> None:
+    killed_when(
+        tmp_path / ".mapi-backup-*", home, ["backup", str(tmp_path / "a.tar")], temporary=tmp_path
+    )
+    assert not (tmp_path / "a.tar").exists()
+    assert list(tmp_path.glob(".mapi-backup-*")) != []
+    with ExitStack() as undo:
+        foundation = lay_foundation(settings_in(home), undo)
+        assert foundation.admin_url is not None
+        with psycopg.connect(foundation.admin_url) as connection:
+            # As half a minute would.
+            connection.execute("delete from mapi.turns")
+    write_backup(settings_in(home), tmp_path / "b.tar", version="1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.tar"]
+
+
+def test_a_restore_into_a_database_of_others_that_was_killed_behind_its_load_is_completed_by_migrate(
+    backup: Path, tmp_path: Path, server: EmbeddedServer
+) -> None:
+    with psycopg.connect(server.superuser_url(), autocommit=True) as connection:
+        connection.execute("create database restored")
+        connection.execute("revoke temporary on database restored from public")
+    admin_url = server.superuser_url("restored")
+    settings = settings_from(
+        {
+            "MAPI_HOME": str(tmp_path / "home"),
+            "MAPI_DATABASE_URL": server.url("restorer", "a password", "restored"),
+            "MAPI_DATABASE_ADMIN_URL": admin_url,
+        }
+    )
+    with tarfile.open(backup) as tar:
+        tar.extract("database.dump", tmp_path, filter="data")
+    # What a restore does; the kill comes here.
+    make_roles(admin_url, login="restorer", password="a password")
+    load_dump(settings, url=admin_url, path=tmp_path / "database.dump")
+    with pytest.raises(DatabaseError, match="`mapi migrate` completes it"):
+        restore_backup(settings, backup)
+    assert migrate_all(settings) == []
+    assert settings.database_url is not None
+    require_migrated(settings.database_url)
+    with psycopg.connect(admin_url) as connection:
+        found = connection.execute(
+            "select count(*), has_database_privilege('restorer', 'restored', 'temporary')"
+            " from mapi.runs"
+        ).fetchone()
+    assert found == (1, True)

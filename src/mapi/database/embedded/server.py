@@ -161,6 +161,24 @@ class EmbeddedServer:
             remove_socket_directory(self._directory)
             self._socket = None
 
+    def discard(self) -> None:
+        """Remove the cluster; a server that outlived its starter is shut down before.
+
+        Raises:
+            DatabaseError: it cannot be removed.
+        """
+        self.stop()
+        self._stop_survivor()
+        try:
+            shutil.rmtree(self._data)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise DatabaseError(
+                f"{self._data} cannot be removed ({error.strerror}). Give it to the user that runs "
+                "this, or remove it."
+            ) from error
+
     def url(self, user: str, password: str, database: str) -> str:
         """Return the connection string of a user.
 
