@@ -65,6 +65,7 @@ from mapi.wire.media import (
     UploadAnswer,
     UploadRequest,
 )
+from mapi.wire.metrics import RANK_MAX
 from mapi.wire.times import check_time_us, time_from_us, time_to_us
 
 __all__ = ["content", "list_all", "receive", "record", "sign"]
@@ -80,7 +81,6 @@ _KINDS = ("application/json", *_SENT_TYPES)
 _PAGE_MAX = 500
 _KEYS_MAX = 100
 _STEP_MAX = 2**63 - 1
-_RANK_MAX = 2**31 - 1
 #: Long enough for the slowest line, short enough to be worth little.
 _UPLOAD_SECONDS = 900
 _DOWNLOAD_SECONDS = 300
@@ -110,7 +110,7 @@ async def record(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     caption: Annotated[str, QueryParameter(max_length=CAPTION_LENGTH_MAX)] = "",
     at: Annotated[int | None, QueryParameter(name="time", ge=0)] = None,
     stream: FromQuery[str] = "",
-    rank: Annotated[int, QueryParameter(ge=0, le=_RANK_MAX)] = 0,
+    rank: Annotated[int, QueryParameter(ge=0, le=RANK_MAX)] = 0,
 ) -> Response[MediaFacts]:
     """Keep an image or a table: its bytes are the body, or were sent by a signed upload.
 

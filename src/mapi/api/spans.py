@@ -23,12 +23,11 @@ from mapi.tracking.spans import SPAN_PAGE_MAX, append_spans, check_starts, read_
 from mapi.tracking.writing import Counts
 from mapi.wire.decoding import BATCH_BYTES_MAX, decode, pointer
 from mapi.wire.enums import Scope
-from mapi.wire.metrics import BatchAnswer
+from mapi.wire.metrics import RANK_MAX, BatchAnswer
 from mapi.wire.notes import SpanAppend, SpanPage
 
 __all__ = ["append", "read"]
 
-_RANK_MAX = 2**31 - 1
 _STREAM_LENGTH_MAX = 200
 
 
@@ -62,7 +61,7 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     cursors: NamedDependency[Cursors],
     run: FromPath[str],
     stream: Annotated[str | None, QueryParameter(max_length=_STREAM_LENGTH_MAX)] = None,
-    rank: Annotated[int | None, QueryParameter(ge=0, le=_RANK_MAX)] = None,
+    rank: Annotated[int | None, QueryParameter(ge=0, le=RANK_MAX)] = None,
     cursor: FromQuery[str | None] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=SPAN_PAGE_MAX)] = SPAN_PAGE_MAX,
 ) -> Response[SpanPage]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 from mapi.series.names import (
@@ -35,6 +35,10 @@ from mapi.series.names import (
     nearest_key,
     series_text,
 )
+from mapi.wire.metrics import RANK_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "SPAN_METERS",
@@ -42,6 +46,7 @@ __all__ = [
     "name_from_series",
     "series_from_name",
     "with_writer",
+    "writer_from_labels",
 ]
 
 #: What the tracker and its plug-ins measure of each span, before the span's path.
@@ -57,6 +62,8 @@ SPAN_METERS: Final = frozenset(
         "gpu_mem_delta_mb",
     }
 )
+#: Of a label; rank 0 has none.
+_RANK: Final = re.compile(r"[1-9][0-9]{0,9}")
 #: So many characters of a long name are kept to recognise it by; with ``~`` and the hash: 185.
 _HEAD_LENGTH: Final = 120
 _SHORTENED: Final = re.compile(r"[\s\S]{0,120}~[0-9a-f]{64}")
@@ -118,6 +125,19 @@ def with_writer(labels: Labels, *, stream: str, rank: int) -> Labels:
     if rank:
         who["rank"] = str(rank)
     return canonical_labels(who)
+
+
+def writer_from_labels(labels: Mapping[str, str]) -> tuple[str, int] | None:
+    """Return the stream and the rank that labels name; the other way of `with_writer`.
+
+    ``None``: the label ``rank`` is none that it writes.
+    """
+    text = labels.get("rank")
+    if text is None:
+        return labels.get("stream", ""), 0
+    if _RANK.fullmatch(text) is None or int(text) > RANK_MAX:
+        return None
+    return labels.get("stream", ""), int(text)
 
 
 def _from_meter(name: str) -> tuple[str, Labels] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, uuid_from_text
 from mapi.errors import Fault, InvalidError, NotFoundError
+from mapi.series.name_map import writer_from_labels
 from mapi.series.names import (
     check_key,
     check_labels,
@@ -46,6 +47,7 @@ from mapi.wire.exchange import (
     TagLine,
     ViewLine,
 )
+from mapi.wire.metrics import RANK_MAX
 from mapi.wire.notes import DOCUMENT_BYTES_MAX, LogLine, SpanRow
 from mapi.wire.times import check_time, check_time_ns, check_time_us
 
@@ -292,9 +294,9 @@ def _take_series(number: int, line: PointsLine | PrunedLine) -> None:
     """Look at the name of a series."""
     _check(number, "/key", check_key(line.key))
     _check(number, "/labels", check_labels(line.labels, reserved=True))
-    rank = line.labels.get("rank", "1")
-    if not (rank.isascii() and rank.isdigit() and len(rank) <= 9 and str(int(rank)) == rank):
-        _refuse(number, "/labels/rank", f"{rank[:80]!r} is no rank")
+    if writer_from_labels(line.labels) is None:
+        rule = f"a whole number from 1 to {RANK_MAX}, and rank 0 goes without a label"
+        _refuse(number, "/labels/rank", f"{line.labels['rank'][:80]!r} is no rank: {rule}")
 
 
 def log_lines(lines: Sequence[LogRecord]) -> list[LogLine]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from mapi.database.queries import query
+from mapi.series.name_map import writer_from_labels
 from mapi.series.names import canonical_labels
 from mapi.tracking.attempts import register_attempt
 from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
@@ -256,8 +257,7 @@ class LineWriter:
 
 def _who_wrote(line: PointsLine | PrunedLine) -> dict[str, Any]:
     """Return stream, rank and attempt of points, as a sender has them."""
-    return {
-        "stream": line.labels.get("stream", ""),
-        "rank": int(line.labels.get("rank", "0")),
-        "attempt": line.attempt,
-    }
+    writer = writer_from_labels(line.labels)
+    assert writer is not None, "the file was checked"
+    stream, rank = writer
+    return {"stream": stream, "rank": rank, "attempt": line.attempt}

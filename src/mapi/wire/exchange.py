@@ -22,8 +22,9 @@ from msgspec import Meta, field
 
 from mapi.wire.decoding import Request
 from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
-from mapi.wire.metrics import SequenceNumber, Step, StreamName
-from mapi.wire.runs import Pruned, RunId
+from mapi.wire.metrics import AttemptNumber, MetricKey, Rank, SequenceNumber, Step, StreamName
+from mapi.wire.notes import LogMessage, SpanDepth, SpanName, SpanTrack
+from mapi.wire.runs import EndReason, ExternalId, Pruned, RunId, RunName, RunNote
 from mapi.wire.values import WireValue
 
 __all__ = [
@@ -53,8 +54,6 @@ EXPORT_VERSION = 1
 LINE_BYTES_MAX = 8 << 20
 
 _Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
-_Rank: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-_Number: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 #: What a float counts exactly; so many of the largest values have a sum that is finite.
 _Points: TypeAlias = Annotated[int, Meta(ge=1, le=2**53)]
 _Labels: TypeAlias = dict[str, str]
@@ -103,21 +102,16 @@ class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
     run: Annotated[RunId, Meta(description="Its id.")]
     kind: Annotated[RunKind, Meta(description="What it is.")]
     status: Annotated[RunStatus, Meta(description="Where it stood.")]
-    name: Annotated[str, Meta(max_length=200, description="What people call it.")]
-    note: Annotated[str, Meta(max_length=20_000, description="Markdown.")]
-    reason: Annotated[
-        Annotated[str, Meta(max_length=2_000)] | None, Meta(description="Why it ended.")
-    ]
+    name: Annotated[RunName, Meta(description="What people call it.")]
+    note: Annotated[RunNote, Meta(description="Markdown.")]
+    reason: Annotated[EndReason | None, Meta(description="Why it ended.")]
     parent: Annotated[RunId | None, Meta(description="The run above.")]
     retry_of: Annotated[RunId | None, Meta(description="The run that it tries again.")] = None
     experiment: Annotated[
         Annotated[str, Meta(max_length=200)] | None, Meta(description="Its experiment's name.")
     ]
     user: Annotated[str, Meta(max_length=250, description="Who made it.")]
-    external_id: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=500)] | None,
-        Meta(description="What its writer calls it."),
-    ]
+    external_id: Annotated[ExternalId | None, Meta(description="What its writer calls it.")]
     created: Annotated[_Time, Meta(description="When the platform heard of it.")]
     started: Annotated[_Time | None, Meta(description="When it began.")]
     finished: Annotated[_Time | None, Meta(description="When it ended.")]
@@ -132,8 +126,8 @@ class AttemptLine(Request, kw_only=True, tag="attempt", tag_field="type"):
 
     run: Annotated[RunId, Meta(description="Its run.")]
     stream: Annotated[StreamName, Meta(description="Empty is the default one.")]
-    rank: Annotated[_Rank, Meta(description="The rank.")]
-    number: Annotated[_Number, Meta(description="1 for the first.")]
+    rank: Annotated[Rank, Meta(description="The rank.")]
+    number: Annotated[AttemptNumber, Meta(description="1 for the first.")]
     from_step: Annotated[Step | None, Meta(description="Where it took over.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
     started: Annotated[_Time, Meta(description="When it began.")]
@@ -169,7 +163,7 @@ class DocumentLine(Request, kw_only=True, tag="document", tag_field="type"):
     run: Annotated[RunId, Meta(description="Its run.")]
     name: Annotated[str, Meta(max_length=250, description="`environment` or `config`.")]
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
-    rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")]
     content: Annotated[dict[str, Any], Meta(description="At most 1 MiB of JSON.")]
 
 
@@ -194,9 +188,9 @@ class PrunedLine(Request, kw_only=True, tag="pruned", tag_field="type"):
     """Points of one series that one attempt wrote, and that retention deleted."""
 
     run: Annotated[RunId, Meta(description="Their run.")]
-    key: Annotated[str, Meta(max_length=64, description="The key of the metric.")]
+    key: Annotated[MetricKey, Meta(description="The key of the metric.")]
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
-    attempt: Annotated[_Number, Meta(description="Which attempt wrote them.")]
+    attempt: Annotated[AttemptNumber, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
     user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
     last_step: Annotated[Step, Meta(description="The highest step of one that is gone.")]
@@ -210,9 +204,9 @@ class PointsLine(Request, kw_only=True, tag="points", tag_field="type"):
     """Points of one series that one attempt wrote, in columns of one length."""
 
     run: Annotated[RunId, Meta(description="Their run.")]
-    key: Annotated[str, Meta(max_length=64, description="The key of the metric.")]
+    key: Annotated[MetricKey, Meta(description="The key of the metric.")]
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
-    attempt: Annotated[_Number, Meta(description="Which attempt wrote them.")]
+    attempt: Annotated[AttemptNumber, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
     user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
     steps: Annotated[list[Step | None], Meta(max_length=50_000, description="Null is the scalar.")]
@@ -231,12 +225,12 @@ class LogRecord(Request, kw_only=True, tag="log", tag_field="type"):
     run: Annotated[RunId, Meta(description="Its run.")]
     time: Annotated[_Time, Meta(description="When it was logged.")]
     level: Annotated[LogLevel, Meta(description="How much it matters.")]
-    message: Annotated[str, Meta(max_length=16_384, description="Plain text.")]
+    message: Annotated[LogMessage, Meta(description="Plain text.")]
     fields: Annotated[dict[str, Any] | None, Meta(description="What goes with it.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
     user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
-    rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")]
 
 
 class SpanLine(Request, kw_only=True, tag="span", tag_field="type"):
@@ -244,12 +238,12 @@ class SpanLine(Request, kw_only=True, tag="span", tag_field="type"):
 
     run: Annotated[RunId, Meta(description="Its run.")]
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
-    rank: Annotated[_Rank, Meta(description="The rank that wrote.")]
-    name: Annotated[str, Meta(min_length=1, max_length=500, description="Its path.")]
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")]
+    name: Annotated[SpanName, Meta(description="Its path.")]
     start_ns: Annotated[SequenceNumber, Meta(description="Nanoseconds since 1970 UTC.")]
     duration_ns: Annotated[SequenceNumber, Meta(description="How long it took.")]
-    depth: Annotated[int, Meta(ge=0, le=2**31 - 1, description="How many it lies in.")]
-    track: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Its thread or task.")]
+    depth: Annotated[SpanDepth, Meta(description="How many it lies in.")]
+    track: Annotated[SpanTrack, Meta(description="Its thread or task.")]
     step: Annotated[Step | None, Meta(description="The open step.")]
     fields: Annotated[dict[str, Any] | None, Meta(description="Its attributes.")]
 

@@ -7,7 +7,7 @@ from msgspec import Meta, field
 
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import MediaFormat, Source
-from mapi.wire.metrics import Step, StreamName
+from mapi.wire.metrics import Rank, Step, StreamName
 
 __all__ = [
     "CAPTION_LENGTH_MAX",
@@ -65,7 +65,7 @@ class MediaRecord(Request, kw_only=True):
         Annotated[datetime, Meta(tz=True)] | None, Meta(description="By default now.")
     ] = None
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")] = ""
-    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")] = 0
 
 
 class MediaFacts(Answer, kw_only=True):

@@ -12,14 +12,18 @@ from mapi.wire.values import WireValue
 
 __all__ = [
     "POINTS_MAX",
+    "RANK_MAX",
+    "AttemptNumber",
     "BatchAnswer",
     "BatchFault",
     "Bucket",
     "Curve",
     "CurvePoint",
+    "MetricKey",
     "MetricsBody",
     "PointRow",
     "PrunedPoints",
+    "Rank",
     "SequenceNumber",
     "SeriesColumns",
     "SeriesPage",
@@ -37,11 +41,16 @@ _INT64_MAX = 2**63 - 1
 
 Step: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
 SequenceNumber: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
+#: A process of those that write one run together; 0 is the first.
+RANK_MAX = 2**31 - 1
+Rank: TypeAlias = Annotated[int, Meta(ge=0, le=RANK_MAX)]
+#: 1 is the first.
+AttemptNumber: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 #: Who sends: what it sent before under a sequence number is not taken twice.
 Writer: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
 #: As long as the value of a label, which it becomes.
 StreamName: TypeAlias = Annotated[str, Meta(max_length=200)]
-_Key: TypeAlias = Annotated[str, Meta(max_length=64)]
+MetricKey: TypeAlias = Annotated[str, Meta(max_length=64)]
 #: A foreign name goes through the name map; a longer one than this is no name but a mistake.
 _ForeignName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=10_000)]
 
@@ -49,7 +58,7 @@ _ForeignName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=10_000)]
 class PointRow(Request, kw_only=True):
     """One point of one series."""
 
-    key: Annotated[_Key | None, Meta(description="The key of the metric; or `name`.")] = None
+    key: Annotated[MetricKey | None, Meta(description="The key of the metric; or `name`.")] = None
     name: Annotated[
         _ForeignName | None,
         Meta(
@@ -70,7 +79,7 @@ class PointRow(Request, kw_only=True):
 class SeriesColumns(Request, kw_only=True):
     """Points of one series in columns of one length."""
 
-    key: Annotated[_Key | None, Meta(description="The key of the metric; or `name`.")] = None
+    key: Annotated[MetricKey | None, Meta(description="The key of the metric; or `name`.")] = None
     name: Annotated[
         _ForeignName | None,
         Meta(
@@ -105,9 +114,9 @@ class MetricsBody(Request, kw_only=True):
     stream: Annotated[
         StreamName, Meta(description="The stream of the run that wrote; empty is the default one.")
     ] = ""
-    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")] = 0
     attempt: Annotated[
-        Annotated[int, Meta(ge=1, le=2**31 - 1)] | None,
+        AttemptNumber | None,
         Meta(description="The attempt of the stream and rank; by default the newest."),
     ] = None
     writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None

@@ -7,7 +7,7 @@ from msgspec import Meta, Raw, field
 
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import LogLevel, Source
-from mapi.wire.metrics import SequenceNumber, Step, StreamName, Writer
+from mapi.wire.metrics import Rank, SequenceNumber, Step, StreamName, Writer
 from mapi.wire.values import WireValue
 
 __all__ = [
@@ -19,14 +19,18 @@ __all__ = [
     "LogAppend",
     "LogLine",
     "LogLineFacts",
+    "LogMessage",
     "LogPage",
     "ParamFacts",
     "Params",
     "ParamsBody",
     "SpanAppend",
+    "SpanDepth",
     "SpanFacts",
+    "SpanName",
     "SpanPage",
     "SpanRow",
+    "SpanTrack",
     "TagFacts",
     "Tags",
     "TagsBody",
@@ -40,7 +44,10 @@ SPANS_MAX = 50_000
 DOCUMENT_BYTES_MAX = 1 << 20
 
 #: 16 KiB of UTF-8 is the rule (the room above checks it); no longer text can keep it.
-_Message: TypeAlias = Annotated[str, Meta(max_length=16_384)]
+LogMessage: TypeAlias = Annotated[str, Meta(max_length=16_384)]
+SpanName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
+SpanDepth: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+SpanTrack: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ParamsBody(Request, kw_only=True):
@@ -98,7 +105,7 @@ class Tags(Answer, kw_only=True):
 class LogLine(Request, kw_only=True):
     """One line."""
 
-    message: Annotated[_Message, Meta(description="At most 16 KiB of UTF-8.")]
+    message: Annotated[LogMessage, Meta(description="At most 16 KiB of UTF-8.")]
     level: Annotated[LogLevel, Meta(description="How much it matters.")] = LogLevel.INFO
     fields: Annotated[dict[str, Any], Meta(description="What goes with it, as JSON.")] = field(
         default_factory=dict
@@ -115,7 +122,7 @@ class LogAppend(Request, kw_only=True):
         list[LogLine], Meta(max_length=LOG_LINES_MAX, description="In the order they were logged.")
     ]
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")] = ""
-    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")] = 0
     writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
     seq: Annotated[
         SequenceNumber | None, Meta(description="Of the first line; the others follow it.")
@@ -147,13 +154,11 @@ class LogPage(Answer, kw_only=True):
 class SpanRow(Request, kw_only=True):
     """One span that ended."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=500, description="Its path: `fwd/attn`.")]
+    name: Annotated[SpanName, Meta(description="Its path: `fwd/attn`.")]
     start_ns: Annotated[SequenceNumber, Meta(description="Nanoseconds since 1970 UTC.")]
     duration_ns: Annotated[SequenceNumber, Meta(description="How long it took.")]
-    depth: Annotated[int, Meta(ge=0, le=2**31 - 1, description="How many it lies in.")] = 0
-    track: Annotated[
-        int, Meta(ge=-(2**63), le=2**63 - 1, description="The thread or task it ran in.")
-    ] = 0
+    depth: Annotated[SpanDepth, Meta(description="How many it lies in.")] = 0
+    track: Annotated[SpanTrack, Meta(description="The thread or task it ran in.")] = 0
     step: Annotated[Step | None, Meta(description="The open step.")] = None
     fields: Annotated[dict[str, Any] | None, Meta(description="Its attributes.")] = None
 
@@ -163,7 +168,7 @@ class SpanAppend(Request, kw_only=True):
 
     spans: Annotated[list[SpanRow], Meta(max_length=SPANS_MAX, description="In any order.")]
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")] = ""
-    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")] = 0
     writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
     seq: Annotated[
         SequenceNumber | None, Meta(description="Of the first span; the others follow it.")
@@ -198,7 +203,7 @@ class Document(Request, kw_only=True):
 
     content: Annotated[dict[str, Any], Meta(description="At most 1 MiB of JSON.")]
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")] = ""
-    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank that wrote.")] = 0
+    rank: Annotated[Rank, Meta(description="The rank that wrote.")] = 0
 
 
 class DocumentFacts(Answer, kw_only=True):

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import Answer, Request, decode
 from mapi.wire.enums import LifeKind, RunKind, RunStatus, Source, WarningCode
-from mapi.wire.metrics import Step, StreamName
+from mapi.wire.metrics import AttemptNumber, Rank, Step, StreamName
 from mapi.wire.values import WireValue
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "AttemptFacts",
     "AttemptList",
     "Cursor",
+    "EndReason",
+    "ExternalId",
     "Heartbeat",
     "LifeEntry",
     "ParseBody",
@@ -30,6 +32,8 @@ __all__ = [
     "RunFields",
     "RunId",
     "RunLife",
+    "RunName",
+    "RunNote",
     "RunPage",
     "RunPatch",
     "RunRow",
@@ -45,10 +49,10 @@ RunId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 #: should none of it compress.
 CURSOR_LENGTH_MAX = 40_000
 Cursor: TypeAlias = Annotated[str, Meta(min_length=1, max_length=CURSOR_LENGTH_MAX)]
-_DisplayName: TypeAlias = Annotated[str, Meta(max_length=200)]
-_Note: TypeAlias = Annotated[str, Meta(max_length=20_000)]
-_ExternalId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
-_Reason: TypeAlias = Annotated[str, Meta(max_length=2_000)]
+RunName: TypeAlias = Annotated[str, Meta(max_length=200)]
+RunNote: TypeAlias = Annotated[str, Meta(max_length=20_000)]
+ExternalId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
+EndReason: TypeAlias = Annotated[str, Meta(max_length=2_000)]
 #: A filter's limit in the search language; a longer one is refused there with an offset.
 _FilterText: TypeAlias = Annotated[str, Meta(max_length=16_384)]
 
@@ -60,15 +64,15 @@ class RunCreate(Request, kw_only=True):
     kind: Annotated[
         RunKind | None, Meta(description="By default the spec's, or `external` without one.")
     ] = None
-    name: Annotated[_DisplayName, Meta(description="What people call it.")] = ""
-    note: Annotated[_Note, Meta(description="Markdown.")] = ""
+    name: Annotated[RunName, Meta(description="What people call it.")] = ""
+    note: Annotated[RunNote, Meta(description="Markdown.")] = ""
     params: Annotated[
         dict[str, str | bool | float | int | None],
         Meta(description="Texts, or JSON values, whose text is kept."),
     ] = field(default_factory=dict)
     tags: Annotated[dict[str, str], Meta(description="By key.")] = field(default_factory=dict)
     external_id: Annotated[
-        _ExternalId | None,
+        ExternalId | None,
         Meta(description="Unique in the project: the same again answers the run that has it."),
     ] = None
     experiment: Annotated[
@@ -175,8 +179,8 @@ def _kind_of_spec(kind: RunKind | None, spec: dict[str, Any]) -> RunKind:
 class RunPatch(Request, kw_only=True):
     """`PATCH /v1/runs/{id}`: a merge patch; null removes."""
 
-    name: Annotated[_DisplayName | UnsetType | None, Meta(description="Null empties it.")] = UNSET
-    note: Annotated[_Note | UnsetType | None, Meta(description="Null empties it.")] = UNSET
+    name: Annotated[RunName | UnsetType | None, Meta(description="Null empties it.")] = UNSET
+    note: Annotated[RunNote | UnsetType | None, Meta(description="Null empties it.")] = UNSET
     experiment: Annotated[
         Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType | None,
         Meta(description="Id or exact name; null takes it out of its experiment."),
@@ -185,7 +189,7 @@ class RunPatch(Request, kw_only=True):
         RunStatus | UnsetType, Meta(description="Of external runs only; others are executed.")
     ] = UNSET
     reason: Annotated[
-        _Reason | UnsetType | None, Meta(description="Why it ended: `signal`, a message.")
+        EndReason | UnsetType | None, Meta(description="Why it ended: `signal`, a message.")
     ] = UNSET
     finished: Annotated[
         Annotated[datetime, Meta(tz=True)] | UnsetType,
@@ -386,8 +390,8 @@ class AttemptBody(Request, kw_only=True):
     """`POST /v1/runs/{id}/attempts`: a stream and rank goes at the run once more."""
 
     stream: Annotated[StreamName, Meta(description="Empty is the default one.")] = ""
-    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank.")] = 0
-    number: Annotated[int, Meta(ge=1, le=2**31 - 1, description="1 for the first.")]
+    rank: Annotated[Rank, Meta(description="The rank.")] = 0
+    number: Annotated[AttemptNumber, Meta(description="1 for the first.")]
     from_step: Annotated[
         Step | None, Meta(description="From here on it takes the place of what was before.")
     ] = None
@@ -400,8 +404,8 @@ class AttemptEnd(Request, kw_only=True):
     """`PATCH /v1/runs/{id}/attempts`: how one ended."""
 
     stream: Annotated[StreamName, Meta(description="Empty is the default one.")] = ""
-    rank: Annotated[int, Meta(ge=0, le=2**31 - 1, description="The rank.")] = 0
-    number: Annotated[int, Meta(ge=1, le=2**31 - 1, description="1 for the first.")]
+    rank: Annotated[Rank, Meta(description="The rank.")] = 0
+    number: Annotated[AttemptNumber, Meta(description="1 for the first.")]
     status: Annotated[RunStatus, Meta(description="How it ended.")]
     finished: Annotated[
         Annotated[datetime, Meta(tz=True)] | None, Meta(description="By default now.")

@@ -236,6 +236,8 @@ HOSTILE: list[tuple[list[Any], str]] = [
     ([RUN, {**POINTS, "times": [10**17]}], "/lines/2/times/0"),
     ([RUN, {**POINTS, "values": ["nan"]}], "/lines/2/values/0"),
     ([RUN, {**POINTS, "labels": {"rank": "01"}}], "/lines/2/labels/rank"),
+    ([RUN, {**POINTS, "labels": {"rank": "0"}}], "/lines/2/labels/rank"),
+    ([RUN, {**POINTS, "labels": {"rank": str(2**31)}}], "/lines/2/labels/rank"),
     ([RUN, {**POINTS, "labels": {"rank": "9" * 30}}], "/lines/2/labels/rank"),
     ([RUN, {**POINTS, "labels": {"a": "\n"}}], "/lines/2/labels"),
     ([RUN, {**POINTS, "attempt": 0}], "/lines/2/attempt"),

@@ -15,6 +15,7 @@ from mapi.series.name_map import (
     name_from_series,
     series_from_name,
     with_writer,
+    writer_from_labels,
 )
 from mapi.series.names import RESERVED_LABELS, canonical_labels, check_key, check_labels
 
@@ -144,6 +145,17 @@ def test_who_wrote_is_no_part_of_the_name(name: str, stream: str, rank: int) -> 
     key, labels = series_from_name(name)
     if not has_shortened_name(labels):
         assert name_from_series(key, with_writer(labels, stream=stream, rank=rank)) == name
+
+
+@given(st.sampled_from(["", "data", "0"]), st.integers(0, 2**31 - 1))
+def test_who_wrote_comes_back_from_the_labels(stream: str, rank: int) -> None:
+    labels = with_writer((("split", "val"),), stream=stream, rank=rank)
+    assert writer_from_labels(dict(labels)) == (stream, rank)
+
+
+@pytest.mark.parametrize("text", ["", "0", "01", "-1", "+1", "1 ", "\u0661", "1_0", str(2**31)])
+def test_a_label_that_no_rank_writes_names_nobody(text: str) -> None:
+    assert writer_from_labels({"rank": text}) is None
 
 
 def test_a_meter_is_what_the_tracker_measures_of_spans() -> None:
