@@ -33,6 +33,7 @@ from mapi.search import (
     position_of,
     search_from_cursor,
 )
+from mapi.search.nodes import MetricAt
 from mapi.series.name_map import series_from_name
 from mapi.wire.enums import RunKind, RunStatus
 from mapi.wire.runs import RunPage, RunRow
@@ -109,13 +110,17 @@ async def find_runs(
     names = [("sort", key.field) for key in search.sort]
     if not page and after is None:
         names += [("filter", one) for one in fields_of_filter(search.filter)]
+    shown = await _rows(connection, search, columns=columns, run_ids=run_ids)
     return RunPage(
-        runs=await _rows(connection, search, columns=columns, run_ids=run_ids),
+        runs=shown,
         columns=[column_text(one) for one in columns],
         filter_canonical=filter_text(search.filter),
         next_cursor=next_cursor,
         total=total,
-        warnings=await _warnings(connection, search, names),
+        warnings=[
+            *await _warnings(connection, search, names),
+            *await _warnings_of_pruned(connection, columns, shown),
+        ],
     )
 
 
@@ -136,6 +141,27 @@ async def _warnings(
             if field in unknown
         )
     )
+
+
+async def _warnings_of_pruned(
+    connection: Connection, columns: Sequence[Column], shown: Sequence[RunRow]
+) -> list[str]:
+    """Return what to say of columns that need points, of runs whose points are gone for their age."""
+    lacking = {
+        column: {row.id for row in shown if row.values[place : place + 1] == [None]}
+        for place, column in enumerate(columns)
+        if isinstance(column, MetricAt)
+    }
+    if not any(lacking.values()):
+        return []
+    run_ids = [uuid_from_text(RUN, row.id) for row in shown]
+    cursor = await connection.execute(query("finding.without_points"), {"runs": run_ids})
+    gone = {text_from_uuid(RUN, run_id) for (run_id,) in await cursor.fetchall()}
+    return [
+        f"columns: {column_text(column)} is missing of runs whose points were deleted for their age"
+        for column, missing in lacking.items()
+        if gone & missing
+    ]
 
 
 async def _understand(

@@ -322,7 +322,10 @@ class RunPage(Answer, kw_only=True):
     total: Annotated[int | None, Meta(description="How many match, where asked for.")] = None
     warnings: Annotated[
         list[str],
-        Meta(description="Of names in the sort that no run has; without runs, in the filter too."),
+        Meta(
+            description="Of names in the sort that no run has; without runs, in the filter too; and "
+            "of columns `AT` that lack the points of old runs."
+        ),
     ] = field(default_factory=list)
 
 

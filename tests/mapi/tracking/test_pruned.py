@@ -142,6 +142,30 @@ async def test_every_reading_says_what_is_gone_and_none_did_before(
     assert [(len(one["runs"]), one["runs_pruned"]) for one in groups["groups"]] == [(1, 1), (1, 0)]
 
 
+async def test_a_column_that_needs_points_says_that_they_are_gone(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    old, young = await make_old(caller, tenant), await caller.make_run()
+    for run in (old, young):
+        await caller.log(run, "acc", [0.2, 0.9, 0.4])
+        await caller.log(run, "err", [3, 1, 2])
+    age(tenant, old)
+    columns = "metrics.acc AT MIN metrics.err"
+    query = {"columns": f"name,{columns},metrics.acc.max", "sort": "created"}
+    page = await caller.get("/v1/runs", params=query)
+    assert [one["values"][1:] for one in page["runs"]] == [[0.9, 0.9]] * 2
+    assert page["warnings"] == []
+    await apply(database, store, tenant.reach, retention=TRACKING)
+    page = await caller.get("/v1/runs", params=query)
+    assert [one["values"][1:] for one in page["runs"]] == [[None, 0.9], [0.9, 0.9]]
+    assert page["warnings"] == [
+        f"columns: {columns} is missing of runs whose points were deleted for their age"
+    ]
+    # What was never logged is missing for another reason.
+    page = await caller.get("/v1/runs", params={**query, "filter": f"id = {young}"})
+    assert page["warnings"] == []
+
+
 async def test_a_range_behind_what_is_gone_says_nothing_of_it(
     caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
 ) -> None:

@@ -9,3 +9,11 @@ select
 from unnest(%(runs)s::uuid[]) with ordinality as page (id, ordinal)
 join runs as run on run.tenant_id = mapi.current_tenant() and run.id = page.id
 order by page.ordinal
+
+-- name: without_points
+-- Those of whose points some were deleted for their age.
+select id from runs
+where
+    tenant_id = mapi.current_tenant()
+    and id = any (%(runs)s::uuid[])
+    and (pruned ->> 'points')::int8 > 0

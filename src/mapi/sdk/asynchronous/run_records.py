@@ -175,6 +175,7 @@ class AsyncRunRecords(AsyncResource):
             trashed: the runs in the trash, in place of the others.
         """
         cursor: str | None = None
+        told: set[str] = set()
         left = None if limit is None else whole_of(limit, at="/limit", first=0, last=2**63)
         while left is None or left > 0:
             page = await self.page(
@@ -186,8 +187,10 @@ class AsyncRunRecords(AsyncResource):
                 cursor=cursor,
                 trashed=trashed,
             )
-            for text in page.warnings if cursor is None else ():
-                _logger.warning("%s", text)
+            for text in page.warnings:
+                if text not in told:
+                    _logger.warning("%s", text)
+            told.update(page.warnings)
             for run in page.runs:
                 yield run
             cursor = page.next_cursor

@@ -177,6 +177,7 @@ class RunRecords(Resource):
             trashed: the runs in the trash, in place of the others.
         """
         cursor: str | None = None
+        told: set[str] = set()
         left = None if limit is None else whole_of(limit, at="/limit", first=0, last=2**63)
         while left is None or left > 0:
             page = self.page(
@@ -188,8 +189,10 @@ class RunRecords(Resource):
                 cursor=cursor,
                 trashed=trashed,
             )
-            for text in page.warnings if cursor is None else ():
-                _logger.warning("%s", text)
+            for text in page.warnings:
+                if text not in told:
+                    _logger.warning("%s", text)
+            told.update(page.warnings)
             for run in page.runs:
                 yield run
             cursor = page.next_cursor
