@@ -165,7 +165,7 @@ class Administration:
             return [(int(number), str(name)) for number, name in await cursor.fetchall()]
 
     async def make_tenant(self, name: str) -> int:
-        """Make a tenant with the project ``default``.
+        """Make a tenant with the project ``default``; one that has no project gets it.
 
         Raises:
             SettingError: the name breaks its rule, there is one of this name, or nobody named a role that may.
@@ -173,9 +173,14 @@ class Administration:
         wrong = check_title("the name of a tenant", name)
         if wrong is not None:
             raise SettingError(f"{wrong}.")
+        admin_url = self._needed_admin_url()
         if name in {found for _, found in await self.tenants()}:
-            raise SettingError(f"There is a tenant {name!r} already.")
-        tenant_id = ensure_tenant(self._needed_admin_url(), name)
+            async with self.tenant(name) as desk:
+                cursor = await desk.connection.execute(query("access.list_project_ids"))
+                # One without a project was not made to its end.
+                if await cursor.fetchone() is not None:
+                    raise SettingError(f"There is a tenant {name!r} already.")
+        tenant_id = ensure_tenant(admin_url, name)
         async with self.tenant(name) as desk:
             await create_project(desk.connection, desk.principal, LOCAL_PROJECT)
             await record(desk.connection, OPERATOR, "tenant.create", name)

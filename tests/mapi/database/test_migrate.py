@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 @pytest.fixture
 def empty(server: EmbeddedServer) -> Iterator[str]:
     """A database that nobody has migrated."""
+    with new_database(server) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def new_database(server: EmbeddedServer) -> Iterator[str]:
     name = f"empty_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server.superuser_url(), autocommit=True) as connection:
         connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
@@ -65,6 +72,71 @@ def test_a_database_that_is_refused_stays_as_it_is(empty: str, change: str, word
     with psycopg.connect(empty) as connection:
         found = connection.execute("select from pg_roles where rolname = %s", [newcomer])
         assert found.fetchone() is None
+
+
+def catalogue(url: str) -> list[tuple[object, ...]]:
+    """Return what a schema is made of: its tables, their columns and rules, indexes, functions, rights."""
+    with psycopg.connect(url) as connection:
+        return connection.execute(
+            "select 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),"
+            "   a.attnotnull::text"
+            " from pg_class as c join pg_attribute as a on a.attrelid = c.oid and a.attnum > 0"
+            " where c.relnamespace = 'mapi'::regnamespace"
+            " union all select 'relation', c.relname, c.relkind::text, c.relacl::text,"
+            "   c.relrowsecurity::text || c.relforcerowsecurity || pg_get_userbyid(c.relowner)"
+            " from pg_class as c where c.relnamespace = 'mapi'::regnamespace"
+            " union all select 'constraint', conrelid::regclass::text, conname,"
+            "   pg_get_constraintdef(oid), ''"
+            " from pg_constraint where connamespace = 'mapi'::regnamespace"
+            " union all select 'index', tablename, indexname, indexdef, ''"
+            " from pg_indexes where schemaname = 'mapi'"
+            " union all select 'policy', tablename, policyname, qual, with_check"
+            " from pg_policies where schemaname = 'mapi'"
+            " union all select 'function', oid::regprocedure::text, md5(prosrc), proacl::text,"
+            "   prosecdef::text || coalesce(proconfig::text, '')"
+            " from pg_proc where pronamespace = 'mapi'::regnamespace"
+            " union all select 'trigger', tgrelid::regclass::text, tgname,"
+            "   pg_get_triggerdef(tg.oid), ''"
+            " from pg_trigger as tg join pg_class as c on c.oid = tg.tgrelid"
+            " where c.relnamespace = 'mapi'::regnamespace and not tgisinternal"
+            " union all select 'migration', name, checksum, '', '' from mapi.migrations"
+            " order by 1, 2, 3, 4, 5"
+        ).fetchall()
+
+
+def test_migrations_that_were_cut_anywhere_end_as_those_that_were_not(
+    server: EmbeddedServer, empty: str
+) -> None:
+    with new_database(server) as other:
+        migrate(other, login="mapi", password=None)
+        whole = catalogue(other)
+    # Each time one more is let through: what it did is rolled back with the note that it was done.
+    for count in range(len(migrations())):
+        with psycopg.connect(empty) as connection:
+            if count:
+                connection.execute("drop function public.cut() cascade")
+            else:
+                connection.execute(
+                    "create schema mapi authorization mapi_owner;"
+                    "create table mapi.migrations (name text primary key, checksum text not null,"
+                    " applied timestamptz not null default now())"
+                )
+            cut = (
+                "create function public.cut() returns trigger language plpgsql as $$ begin"
+                f" if (select count(*) from mapi.migrations) >= {count} then"
+                " raise exception 'cut here'; end if; return new; end $$;"
+                "create trigger cut before insert on mapi.migrations"
+                " for each row execute function public.cut()"
+            )
+            connection.execute(cut.encode())
+        with pytest.raises(DatabaseError, match="cut here"):
+            migrate(empty, login="mapi", password=None)
+        with psycopg.connect(empty) as connection:
+            assert len(pending(connection)) == len(migrations()) - count
+    with psycopg.connect(empty) as connection:
+        connection.execute("drop function public.cut() cascade")
+    assert migrate(empty, login="mapi", password=None) == [migrations()[-1].name]
+    assert catalogue(empty) == whole
 
 
 def test_a_login_with_power_is_refused(empty: str) -> None:

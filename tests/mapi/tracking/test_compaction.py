@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.mapi.cutting import CutDatabase, Fuse, KilledError
 from tests.mapi.pruning import prune
 from tests.mapi.tracking.log_model import (
     DELETES,
@@ -392,3 +395,33 @@ async def test_a_compaction_that_is_stopped_goes_on_where_it_was(
         assert run_totals(tenant, run_id)[0] == run_totals(tenant, run_id)[2] == 300
     assert stops > 0
     assert sum(chunk[3] for chunk in chunks_of(tenant, run_id)) == 300
+
+
+async def test_a_compaction_that_was_killed_anywhere_ends_as_one_that_was_not(
+    database: Database, database_url: str, tenant: Tenant
+) -> None:
+    points = [(which, step, step, float(step)) for step in range(50) for which in (0, 1)]
+    sizes = Sizes(chunk_points=10, batch_points=20, batch_series=1, few=1)
+
+    async def compacted(fuse: Fuse | None) -> list[tuple[Any, ...]]:
+        run_id = finished_run(tenant)
+        async with database.transaction(tenant.reach) as connection:
+            await write_points(connection, run_id, batch_of(points))
+        if fuse is not None:
+            door = CutDatabase(database_url, fuse)
+            await door.open()
+            with contextlib.suppress(KilledError):
+                await compact_run(door, tenant.reach, run_id, sizes=sizes)
+            await door.close()
+        await compact_run(database, tenant.reach, run_id, sizes=sizes)
+        check_chunks(tenant, run_id)
+        return [chunk[1:] for chunk in chunks_of(tenant, run_id)]
+
+    whole = await compacted(None)
+    assert sum(chunk[2] for chunk in whole) == len(points)
+    for cuts in itertools.count():
+        fuse = Fuse(cuts)
+        assert await compacted(fuse) == whole, cuts
+        if not fuse.is_burnt:
+            break
+    assert cuts > 6
