@@ -5,7 +5,8 @@ headers that `entrance` decides, with `methods` for OPTIONS and HEAD; `authentic
 `rights` and `queries`, which `guards` asks, refuse what a route does not know; `bodies` reads with a limit;
 `idempotency` answers a repeated request as before. Behind it: `problems` makes answers of
 exceptions, `journal` and `meters` tell the operator, `description` is the OpenAPI document. What
-several routes share: `query_readers`, `links` to next pages, `preconditions` on versions, `run_rights`.
+several routes share: `query_readers`, `links` to next pages, `preconditions` on versions, `run_rights`;
+`stream_life` ends streams of events.
 
 One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
 `events`, `exports`, `params`, `tags`, `logs`, `media`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),

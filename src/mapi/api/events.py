@@ -8,8 +8,8 @@ its reader has lost the right to it, and is cut when its reader does not read.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -24,12 +24,12 @@ from litestar.types import Scope as ASGIScope
 
 from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
 from mapi.access.rights import Principal
-from mapi.api.authentication import principal_of
 from mapi.api.description import MEDIA_TYPES
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
+from mapi.api.stream_life import Reader, kept_alive
 from mapi.database.door import Connection, Database, Reach
-from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, UnavailableError
+from mapi.errors import Fault, InvalidError, NotFoundError
 from mapi.tracking.changes import Changes, RunChange
 from mapi.tracking.following import Following, told_of_deletion
 from mapi.tracking.live import END, Position, read_deletion, read_deletions
@@ -47,10 +47,6 @@ _LAST_SECONDS = 0.5
 
 #: The option of a route whose success by itself changes nothing that anybody follows.
 IS_QUIET = "is_quiet"
-#: Proxies close what is silent, most of them after a minute.
-_COMMENT_SECONDS = 15.0
-#: So long a reader who has lost the right still reads.
-_RIGHTS_SECONDS = 60.0
 #: A reader that takes longer for one piece is cut.
 _SEND_SECONDS = 20.0
 #: The rows of a table are read again at most so often.
@@ -59,7 +55,6 @@ _PROJECT_SECONDS = 0.25
 _RUNS_MAX = 500
 #: How far the clocks of two machines may be apart.
 _CLOCKS_SECONDS = 60.0
-_COMMENT = b": so that nobody takes this for a dead connection\n\n"
 _MEDIA_TYPE = "text/event-stream"
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -99,15 +94,13 @@ async def follow_run(  # noqa: PLR0917 - the framework gives them by name
     following.require_place()
     reach = Reach(request.user.tenant_id, (project_id,))
 
-    async def is_allowed() -> bool:
-        return await _is_allowed(request, database, project_id)
+    reader = Reader(request, database, project_id)
 
     async def frames() -> AsyncIterator[bytes]:
         with following.place():
             source = following.follow(reach, run_id, start)
-            with _watched_rights(following.changes, reach.tenant_id) as changed:
-                async for text in _kept_alive(source, is_allowed, changed):
-                    yield text
+            async for text in kept_alive(source, reader, following.changes):
+                yield text
 
     return _EventStream(frames(), following.changes)
 
@@ -137,9 +130,7 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
         deleted = await _deleted_since(connection, project_id, returned)
     following.require_place()
     tenant_id = request.user.tenant_id
-
-    async def is_allowed() -> bool:
-        return await _is_allowed(request, database, project_id)
+    reader = Reader(request, database, project_id)
 
     async def frames() -> AsyncIterator[bytes]:
         with following.place():
@@ -149,9 +140,8 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
                 deleted=deleted,
                 is_return=returned is not None,
             )
-            with _watched_rights(following.changes, tenant_id) as changed:
-                async for text in _kept_alive(source, is_allowed, changed):
-                    yield text
+            async for text in kept_alive(source, reader, following.changes):
+                yield text
 
     return _EventStream(frames(), following.changes)
 
@@ -182,20 +172,6 @@ def _start(request: Request[Principal, Any, Any]) -> Position | None:
             Fault("/header/Last-Event-ID", f"{text[:80]!r} is no id of a frame of this stream")
         )
     return position
-
-
-async def _is_allowed(
-    request: Request[Principal, Any, Any], database: Database, project_id: int
-) -> bool:
-    """Ask again who this is, and whether they may still read."""
-    try:
-        principal, _ = await principal_of(database, request)
-        principal.require(Scope.READ, project_id)
-    except UnavailableError:
-        return True  # nobody can say now; the next round asks again
-    except MapiError:
-        return False
-    return True
 
 
 async def _deleted_since(
@@ -255,75 +231,6 @@ def _project_frame(runs: set[UUID], gone: set[UUID], *, is_partial: bool) -> byt
         is_partial=is_partial,
     )
     return b"id: %d\nevent: runs\ndata: %s\n\n" % (time.time_ns() // 1_000, _encoder.encode(frame))
-
-
-@contextmanager
-def _watched_rights(changes: Changes, tenant_id: int) -> Iterator[asyncio.Event]:
-    """Give what is set when somebody's rights in the tenant have changed."""
-    changed = asyncio.Event()
-    with changes.following_rights(tenant_id, changed.set):
-        yield changed
-
-
-async def _kept_alive(
-    source: AsyncIterator[bytes],
-    is_allowed: Callable[[], Awaitable[bool]],
-    changed: asyncio.Event,
-) -> AsyncIterator[bytes]:
-    """Yield what a source yields, with comments in its silence, while the reader has the right.
-
-    Whether it has is asked when rights have changed, and once a minute.
-    """
-    asked = time.monotonic()
-    spoken = asked
-    pending: asyncio.Task[bytes] | None = None
-    watching = asyncio.create_task(changed.wait())
-    try:
-        while True:
-            if pending is None:
-                pending = asyncio.create_task(_next(source))
-            now = time.monotonic()
-            left = min(_RIGHTS_SECONDS - (now - asked), _COMMENT_SECONDS - (now - spoken))
-            await asyncio.wait(
-                {pending, watching},
-                timeout=max(0.0, left),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            if watching.done() or time.monotonic() - asked >= _RIGHTS_SECONDS:
-                # First: a change while we ask is another reason to ask.
-                changed.clear()
-                asked = time.monotonic()
-                if not await is_allowed():
-                    return
-                if watching.done():
-                    watching = asyncio.create_task(changed.wait())
-            if pending.done():
-                text, pending = pending.result(), None
-                if not text:
-                    return
-                yield text
-            elif time.monotonic() - spoken >= _COMMENT_SECONDS:
-                yield _COMMENT
-            else:
-                continue
-            spoken = time.monotonic()
-    finally:
-        ended = [watching] if pending is None else [watching, pending]
-        for one in ended:
-            one.cancel()
-        await asyncio.gather(*ended, return_exceptions=True)
-        await source.aclose()  # type: ignore[attr-defined]
-
-
-async def _next(source: AsyncIterator[bytes]) -> bytes:
-    """Return the next text; an empty one at the end, or when what is followed is gone."""
-    while True:
-        try:
-            text = await anext(source)
-        except (StopAsyncIteration, NotFoundError):
-            return b""
-        if text:
-            return text
 
 
 class _EventStream(ASGIStreamingResponse):

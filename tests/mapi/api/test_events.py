@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -14,13 +15,13 @@ import pytest
 from tests.mapi.callers import Caller, make_token
 from tests.mapi.serving import Frame, frames, serving_replica
 from tests.mapi.storing import temporary_objects
-from tests.mapi.tenants_access import make_person, value_of
+from tests.mapi.tenants_access import give_token, make_person, value_of
 
-from mapi.api import events
+from mapi.api import events, stream_life
 from mapi.database.door import Database
 from mapi.tracking.freed import Retention
 from mapi.tracking.retention import apply
-from mapi.wire.enums import Role
+from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -156,7 +157,7 @@ async def test_a_project_tells_of_its_runs_and_of_no_others(
 async def test_a_stream_ends_when_its_reader_has_lost_the_right(
     database_url: str, token: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "_RIGHTS_SECONDS", 0.2)
+    monkeypatch.setattr(stream_life, "_RIGHTS_SECONDS", 0.2)
     async with replica(database_url, token) as one:
         run = await one.caller.make_run()
         async with stream(one, f"/v1/runs/{run}/events") as found:
@@ -194,6 +195,35 @@ async def test_a_lost_right_ends_the_streams_of_every_replica_at_once(
             await one.caller.send("DELETE", where, status=204, params=query)
             async with asyncio.timeout(10):
                 assert [frame async for frame in found] == []
+
+
+async def test_a_stream_ends_with_its_token(database_url: str, token: str, tenant: Tenant) -> None:
+    """Long before the minute after which a stream asks by itself, and whatever it has to say."""
+    async with replica(database_url, token) as one:
+        run = await one.caller.make_run()
+        expires = datetime.now(UTC) + timedelta(seconds=2)
+        brief = give_token(tenant, Scope.READ, expires=expires)
+        of = replace(one, caller=Caller(one.caller.client, brief.text))
+        async with (
+            stream(of, f"/v1/runs/{run}/events") as of_run,
+            stream(of, "/v1/events?project=default") as of_project,
+        ):
+            await anext(of_run)
+            await anext(of_project)
+            at = 0
+            async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+                ends = [group.create_task(_last(found)) for found in (of_run, of_project)]
+                while not all(end.done() for end in ends):
+                    await one.caller.log(run, "loss", [1.0], start=at)
+                    at += 1
+            assert all(expires <= end.result() for end in ends)
+
+
+async def _last(found: AsyncIterator[Frame]) -> datetime:
+    """Read to the end; return when that was."""
+    async for _ in found:
+        pass
+    return datetime.now(UTC)
 
 
 async def test_whoever_follows_a_run_sees_its_head_change(database_url: str, token: str) -> None:
@@ -357,7 +387,7 @@ async def test_a_sign_of_life_wakes_nobody_unless_the_run_was_lost(
 async def test_silence_is_broken_by_comments_and_ended_by_the_server(
     database_url: str, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "_COMMENT_SECONDS", 0.05)
+    monkeypatch.setattr(stream_life, "_COMMENT_SECONDS", 0.05)
     async with replica(database_url, token) as one:
         run = await one.caller.make_run()
         async with one.caller.client.stream(
