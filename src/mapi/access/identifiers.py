@@ -53,7 +53,9 @@ def uuid_from_text(prefix: str, text: str) -> UUID:
     try:
         return UUID(text.removeprefix(prefix))
     except ValueError:
-        raise NotFoundError(f"There is nothing called {text[:80]!r} here.") from None
+        raise NotFoundError(
+            f"There is nothing called {text[:80]!r} here: an id is given whole."
+        ) from None
 
 
 def uuid_or_none(prefix: str, text: str) -> UUID | None:

@@ -28,7 +28,10 @@ __all__ = ["command"]
 @home_option
 @click.pass_context
 def command(ctx: click.Context, *, home: Path | None) -> None:
-    """Manage tenants, tokens, members and limits; the server may run meanwhile."""
+    """Manage tenants, tokens, members and limits.
+
+    The server may run meanwhile.
+    """
     ctx.obj = home
 
 
@@ -287,7 +290,10 @@ def limits_show(home: Path | None, *, project: str | None, tenant: str) -> None:
 def limits_set(
     home: Path | None, *, changes: tuple[str, ...], project: str | None, tenant: str
 ) -> None:
-    """Change limits: a number, 'unlimited', or 'default': the installation's, of a project the tenant's."""
+    """Change limits.
+
+    A limit is a number, 'unlimited', or 'default': the installation's, of a project the tenant's.
+    """
     wanted = dict(_change(text) for text in changes)
 
     async def work(found: Administration) -> None:

@@ -20,7 +20,10 @@ __all__ = ["command", "held_in"]
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @home_option
 def command(*, file: Path, home: Path | None) -> None:
-    """Write database and objects into FILE; the server may run meanwhile."""
+    """Write database and objects into FILE.
+
+    The server may run meanwhile.
+    """
     from mapi.serve.backup import write_backup
 
     manifest = write_backup(settings_of(home), file.absolute(), version=version())

@@ -20,7 +20,10 @@ __all__ = ["command"]
 @click.command("doctor")
 @home_option
 def command(*, home: Path | None) -> None:
-    """Check settings, home, database and store; exit code 1 if one of them would not work."""
+    """Check settings, home, database and store.
+
+    It ends with exit code 1 if one of them would not work.
+    """
     if asyncio.run(_examine(settings_of(home))):
         raise click.exceptions.Exit(1)
 

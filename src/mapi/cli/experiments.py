@@ -132,7 +132,9 @@ def edit(api: Client, *, experiment: str, output: str | None, **wanted: str | No
 @body_option
 @asks
 def archive(api: Client, *, experiment: str, output: str | None) -> None:
-    """Let an experiment take no new runs; those that it has stay as they are.
+    """Let an experiment take no new runs.
+
+    Those that it has stay as they are.
 
     \b
     mapi experiments archive "learning rates"
@@ -157,7 +159,9 @@ def unarchive(api: Client, *, experiment: str, output: str | None) -> None:
 @experiment_argument
 @asks
 def remove(api: Client, *, experiment: str) -> None:
-    """Delete an experiment and its saved views; its runs stay, in no experiment.
+    """Delete an experiment and its saved views.
+
+    Its runs stay, in no experiment.
 
     \b
     mapi experiments rm "learning rates"

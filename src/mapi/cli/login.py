@@ -27,7 +27,9 @@ _NAMED_MAX: Final = 10
 @click.option("--project", help="Where commands and clients work by default.")
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
 def command(*, url: str, project: str | None, token_stdin: bool) -> None:
-    """Keep URL and a token of it in a file of yours; it is asked for, and tried first.
+    """Keep URL and a token of it in a file of yours.
+
+    The token is asked for, and tried first.
 
     MAPI_URL, MAPI_TOKEN and MAPI_PROJECT win over the file, and `mapi logout` deletes it.
     """

@@ -11,7 +11,7 @@ __all__ = ["command"]
 
 @click.command("logout")
 def command() -> None:
-    """Delete the file in which `mapi login` keeps an address and a token.
+    """Delete the file that `mapi login` has written.
 
     The token stays good where it was copied to: an admin ends it with `mapi admin token revoke`.
     """

@@ -16,7 +16,10 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @home_option
 def command(*, file: Path, home: Path | None) -> None:
-    """Restore FILE into an empty home, or into a database without a schema of ours."""
+    """Restore FILE into an empty home or database.
+
+    A database is empty that has no schema of ours.
+    """
     from mapi.serve.backup import restore_backup
 
     manifest = restore_backup(settings_of(home), file.absolute())

@@ -37,7 +37,9 @@ def compare(
     form: str,
     output: str | None,
 ) -> None:
-    """Set 2 to 10 runs side by side: params that differ, tags, and the last value of each series.
+    """Set 2 to 10 runs side by side.
+
+    It shows the params that differ, the tags, and the last value of each series.
 
     A param that a run lacks counts as different.
 
@@ -105,7 +107,9 @@ def groups(  # noqa: PLR0913 - its options
     form: str,
     output: str | None,
 ) -> None:
-    """Print mean, deviation and extremes of a series at each step, in groups of runs.
+    """Print mean and spread of a series in groups of runs.
+
+    Each step has the number of runs, their mean, deviation, minimum and maximum.
 
     \b
     mapi runs groups "loss{split=val}" --by params.lr --filter "status = succeeded"

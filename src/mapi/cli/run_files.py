@@ -112,7 +112,9 @@ _KINDS: Final = {
 @body_option
 @asks
 def import_file(api: Client, *, file: str, output: str | None) -> None:
-    """Take back a jsonl export, with ids, times, steps and attempts; again changes nothing.
+    """Take back a jsonl export; again changes nothing.
+
+    Ids, times, steps and attempts are those of the file.
 
     The file may be packed by gzip or zstd. It is checked whole before anything of it is written.
 
@@ -125,7 +127,8 @@ def import_file(api: Client, *, file: str, output: str | None) -> None:
         print_body(found)
         return
     counts = [counted(count, _KINDS[kind]) for kind, count in found.rows.items() if kind in _KINDS]
-    click.echo(", ".join([counted(len(found.runs), "runs"), *counts]))
+    held = ", ".join([counted(len(found.runs), "runs"), *counts])
+    click.echo(f"All of the file is here: {held}. What was here before is as it was.")
     for text in found.warnings:
         click.echo(f"warning: {text}", err=True)
 

@@ -37,7 +37,9 @@ def edit(
     output: str | None,
     **wanted: str | None,
 ) -> None:
-    """Change name, note, experiment or status of a run; what is not named stays.
+    """Change name, note, experiment or status of a run.
+
+    What is not named stays.
 
     \b
     mapi runs edit RUN --status failed --reason "out of memory"
@@ -58,7 +60,9 @@ def edit(
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.runs)
 @asks
 def cancel(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Stop runs that go on or wait; the program that logs one learns of it within 15 seconds.
+    """Stop runs that go on or wait.
+
+    The program that logs one learns of it within 15 seconds.
 
     \b
     mapi runs cancel RUN
@@ -72,7 +76,7 @@ def cancel(api: Client, *, runs: tuple[str, ...]) -> None:
 @body_option
 @asks
 def retry(api: Client, *, run: str, output: str | None) -> None:
-    """Make a run that tries again what RUN was to do, and print its id.
+    """Make a run that tries RUN again, and print its id.
 
     It has the name, note, tags, parent, experiment and spec of RUN, and an empty log. One with a spec
     waits for a runner; another one is yours to log.
@@ -113,7 +117,9 @@ def life(api: Client, *, run: str, form: str, output: str | None) -> None:
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=candidates.runs)
 @asks
 def remove(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Put runs into the trash, from where `mapi runs restore` brings them back for a while.
+    """Put runs into the trash.
+
+    `mapi runs restore` brings them back for a while.
 
     \b
     mapi runs rm RUN RUN
@@ -129,7 +135,9 @@ def remove(api: Client, *, runs: tuple[str, ...]) -> None:
 )
 @asks
 def restore(api: Client, *, runs: tuple[str, ...]) -> None:
-    """Take runs out of the trash; `mapi runs ls --trashed` lists what is there.
+    """Take runs out of the trash.
+
+    `mapi runs ls --trashed` lists what is there.
 
     \b
     mapi runs restore RUN

@@ -112,7 +112,9 @@ def log_metric(
     labels: tuple[str, ...],
     output: str | None,
 ) -> None:
-    """Log values of metrics; without --step they are scalars, of which the newest value stays.
+    """Log values of metrics.
+
+    Without --step they are scalars, of which the newest value stays.
 
     \b
     mapi runs log-metric RUN loss=0.5 acc=0.9 --step 10 --label split=val
@@ -180,7 +182,9 @@ def _say_counts(said: Any, output: str | None, what: str) -> None:
 @body_option
 @asks
 def log_param(api: Client, *, run: str, values: tuple[str, ...], output: str | None) -> None:
-    """Write params: once, all or none; the same value again is no change.
+    """Write params, once: all or none.
+
+    The same value again is no change.
 
     \b
     mapi runs log-param RUN lr=0.1 optimizer=adam
@@ -229,7 +233,9 @@ def tag(api: Client, *, run: str, values: tuple[str, ...], deleted: tuple[str, .
 @items_option("--field", "fields", what="What goes with it; a value that is JSON is read as such.")
 @asks
 def log_line(api: Client, *, run: str, message: str, level: str, fields: tuple[str, ...]) -> None:
-    """Append a line to the log; with - as MESSAGE each line of standard input.
+    """Append a line to the log.
+
+    With - as MESSAGE each line of standard input is one.
 
     \b
     mapi runs log-line RUN "epoch done" --field epoch=3
@@ -309,7 +315,9 @@ def log_table(  # noqa: PLR0913 - its options
     caption: str,
     output: str | None,
 ) -> None:
-    """Keep a small table: a CSV file with a header, or JSON with "columns" and "data".
+    """Keep a small table.
+
+    FILE is CSV with a header, or JSON with "columns" and "data".
 
     At most 10 000 rows and 8 MiB. Cells of a CSV file that are numbers become numbers.
 

@@ -168,7 +168,9 @@ def _row(run: FoundRun) -> list[Any]:
 @body_option
 @asks
 def show(api: Client, *, run: str, output: str | None) -> None:
-    """Print what is known of a run: its record, params, tags and series.
+    """Print what is known of a run.
+
+    That is its record, its params, its tags and its series.
 
     \b
     mapi runs show RUN
@@ -185,6 +187,8 @@ def show(api: Client, *, run: str, output: str | None) -> None:
         "finished", "trashed", "external_id", "note",
     ):  # fmt: skip
         value = getattr(facts, name)
+        if name == "experiment" and value is not None:
+            value = f"{api.experiments.get(value).name} ({value})"
         if value not in {None, ""}:
             say(f"{name:12}{local(value)}")
     if facts.pruned is not None:
@@ -234,7 +238,9 @@ def _series_text(one: SeriesSummary) -> str:
 @click.option("--no-follow", is_flag=True, help="Stop behind the lines of before.")
 @asks
 def tail(api: Client, *, run: str, level: str, count: int, no_follow: bool) -> None:
-    """Print the newest lines of a run's log, and what is new until the run ends.
+    """Print the newest lines of a run's log.
+
+    While the run goes on, what is new is printed until it ends.
 
     Values of metrics are printed as they change. Ctrl-C stops.
 

@@ -41,7 +41,9 @@ _RULE: Final = ("number", "project", "filter", "best", "by")
 @format_option
 @click.pass_context
 def retention(ctx: click.Context, *, dry_run: bool, form: str) -> None:
-    """Delete what is over: trash, and by the retention settings points, log lines and media.
+    """Delete what is over: trash, and by the settings more.
+
+    The retention settings say when points, log lines and media are old.
 
     The server does so once an hour. MAPI_TRASH_DAYS, MAPI_TRACKING_RETENTION_DAYS and
     MAPI_MEDIA_RETENTION_DAYS say what is over; rules keep runs whatever their age. With --dry-run it
@@ -124,7 +126,10 @@ def retention_list(home: Path | None, *, form: str, tenant: str) -> None:
 @tenant_option
 @click.pass_obj
 def retention_remove(home: Path | None, *, number: int, tenant: str) -> None:
-    """Remove a rule; what only it kept is old like any other run from then on."""
+    """Remove a rule.
+
+    What only it kept is old like any other run from then on.
+    """
 
     async def work(found: Administration) -> None:
         rule = await found.remove_rule(tenant, number)
@@ -141,7 +146,9 @@ def retention_remove(home: Path | None, *, number: int, tenant: str) -> None:
 )
 @click.pass_obj
 def compact(home: Path | None, *, hours: int | None) -> None:
-    """Compact the points of runs that are over: a fifth of the size, and the same answers.
+    """Compact the points of runs that are over.
+
+    They take a fifth of the space, and every answer stays the same.
 
     The server does so once an hour.
     """

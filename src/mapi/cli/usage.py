@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,12 +25,11 @@ def command(api: Client, *, form: str, output: str | None) -> None:
     if output is not None:
         print_body(found)
         return
-    rows = [
-        [one.project, kind, one.rows.get(kind), one.size_bytes.get(kind)]
-        for one in found.projects
-        for kind in sorted({*one.rows, *one.size_bytes})
-    ]
-    rows += [
-        [one.project, "media content", one.media_items, one.media_bytes] for one in found.projects
-    ]
+    rows: list[list[Any]] = []
+    for one in found.projects:
+        for kind in sorted({*one.rows, *one.size_bytes}):
+            # Media are counted by their content, which is outside the database.
+            count = one.media_items if kind == "media" else one.rows.get(kind)
+            rows.append([one.project, kind, count, one.size_bytes.get(kind)])
+        rows.append([one.project, "media content", one.media_items, one.media_bytes])
     print_rows(["project", "kind", "rows", "bytes"], rows, form=form)

@@ -101,7 +101,9 @@ def show(api: Client, *, view: str, output: str | None) -> None:
 def create(
     api: Client, *, name: str, if_exists: Any, output: str | None, **search: str | None
 ) -> None:
-    """Save a search under a name, and print its id; a project has at most 200.
+    """Save a search under a name, and print its id.
+
+    A project has at most 200.
 
     \b
     mapi views create good --filter "metrics.loss.min < 0.3" --sort metrics.loss.min

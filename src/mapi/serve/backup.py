@@ -385,7 +385,7 @@ def _checked(path: Path) -> tuple[Manifest, dict[str, str]]:
                 found[name] = digest.hexdigest()
         manifest = Manifest(**lists[_MANIFEST])
     except OSError as error:
-        raise DatabaseError(f"{path} cannot be read: {error}") from error
+        raise DatabaseError(f"{path} cannot be read: {error.strerror or error}") from error
     except (tarfile.TarError, ValueError, KeyError, TypeError) as error:
         raise DatabaseError(f"{path} is no whole backup of mapi.") from error
     if lists.get(_CHECKSUMS) != found:

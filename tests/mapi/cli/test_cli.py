@@ -58,6 +58,32 @@ def test_every_command_has_help_and_says_what_it_does(run: Any, path: tuple[str,
     assert all(line.strip() for line in outcome.out.splitlines()[:1])
 
 
+def test_every_command_is_told_whole_in_one_line_of_its_group() -> None:
+    cut = {
+        (*path, name): text
+        for path in [(), *commands(_group)]
+        if isinstance(found := command_at(path), click.Group)
+        for name in found.list_commands(click.Context(found))
+        if (text := short_help(found, name)).endswith("...")
+    }
+    assert cut == {}
+
+
+def command_at(path: tuple[str, ...]) -> Any:
+    found: Any = _group
+    for name in path:
+        found = found.get_command(click.Context(found), name)
+    return found
+
+
+def short_help(group: click.Group, name: str) -> str:
+    """What a terminal of 80 columns shows, as click lays it out."""
+    width = 80 - 6 - max(map(len, group.list_commands(click.Context(group))))
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    return command.get_short_help_str(width)
+
+
 #: Commands that print rows.
 LISTS = {
     "ls",

@@ -75,6 +75,13 @@ def test_a_list_that_ends_before_its_end_says_so(mapi: Any) -> None:
     assert said.err == ""
 
 
+def test_a_run_is_shown_with_the_name_of_its_experiment(mapi: Any) -> None:
+    experiment = mapi("experiments", "create", "learning rates").out.strip()
+    run = mapi("runs", "create", "--experiment", "learning rates").out.strip()
+    shown = mapi("runs", "show", run).out
+    assert f"experiment  learning rates ({experiment})\n" in shown
+
+
 def test_a_run_is_shown_with_the_numbers_that_lists_have(mapi: Any, run: str) -> None:
     mapi("runs", "log-metric", run, "loss=0.12000000000000001", "bad=nan", "--step", "0")
     mapi("runs", "log-metric", run, "third=0.333333333333")

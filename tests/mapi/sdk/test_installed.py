@@ -105,7 +105,9 @@ def test_the_commands_that_ask_a_server_work_with_the_extra_alone(
     assert [one["id"] for one in found] == [run]
     target = str(tmp_path / "a.jsonl")
     mapi("runs", "export", run, "-o", target)
-    assert mapi("runs", "import", target).startswith("1 run, 1 param, 1 point")
+    assert mapi("runs", "import", target).startswith(
+        "All of the file is here: 1 run, 1 param, 1 point"
+    )
     assert "points" in mapi("limits")
 
 
