@@ -6,6 +6,7 @@ full, leaves no file that the next one would take for the secret.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
 from pathlib import Path
@@ -33,26 +34,28 @@ def keep_secret(path: Path, make: Callable[[], str]) -> str:
     found = read_secret(path)
     if found is not None:
         return found
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Let go of with its descriptor. Whoever waited for it finds what the other has made.
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        found = read_secret(path)
+        if found is None:
+            found = make()
+            _write(path, found)
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+    return found
+
+
+def _write(path: Path, secret: str) -> None:
     # Readable to its owner alone, as mkstemp makes it.
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(make())
+            file.write(secret)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists() and read_secret(path) is None:
-            path.unlink()
-        try:
-            os.link(name, path)
-        except FileExistsError:
-            pass  # somebody else's came first
-        except OSError:  # a file system without hard links
-            Path(name).replace(path)
+        Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-    return path.read_text(encoding="ascii").strip()

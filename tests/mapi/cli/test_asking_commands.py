@@ -249,11 +249,9 @@ def test_an_export_is_taken_back(mapi: Any, run: str, tmp_path: Path) -> None:
     target = str(tmp_path / "run.jsonl")
     mapi("runs", "export", run, "-o", target)
     said = mapi("runs", "import", target)
-    assert (said.out, said.err) == (
-        "All of the file is here: 1 run, 1 param, 1 tag, 2 points. What was here before is as it "
-        "was.\n",
-        "",
-    )
+    held = "1 run, 1 param, 1 tag, 2 points"
+    assert said.out == f"All of the file is here: {held}. What was here before is as it was.\n"
+    assert said.err == ""
     assert json.loads(mapi("runs", "import", target, "-o", "json").out)["runs"] == [run]
     (tmp_path / "torn.jsonl").write_bytes(Path(target).read_bytes()[:-20])
     assert "line 7" in mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err

@@ -60,16 +60,16 @@ def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:
     assert keep_secret(path, lambda: "one") == "one"
 
 
-def test_whoever_makes_it_at_the_same_time_gets_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_whoever_makes_it_at_the_same_time_gets_the_same(tmp_path: Path, is_empty: bool) -> None:
     path = tmp_path / "secret"
+    if is_empty:
+        path.touch()
     barrier = Barrier(8)
 
     def make(name: str) -> str:
-        def wait() -> str:
-            barrier.wait()
-            return name
-
-        return keep_secret(path, wait)
+        barrier.wait()
+        return keep_secret(path, lambda: name)
 
     with ThreadPoolExecutor(8) as threads:
         found = set(threads.map(make, "abcdefgh"))
