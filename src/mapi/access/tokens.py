@@ -47,6 +47,7 @@ __all__ = [
     "list_tokens",
     "new_token",
     "revoke_token",
+    "token_from_text",
 ]
 
 _FORM: Final = re.compile(r"mapi_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -79,6 +80,12 @@ def new_token() -> NewToken:
     """Return a new random token."""
     token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     return NewToken(token_id, f"mapi_{token_id}_{secret}", _hash(secret))
+
+
+def token_from_text(text: str) -> NewToken:
+    """Return a token of ours that was written down before it was put into the database."""
+    _, token_id, secret = text.split("_", 2)
+    return NewToken(token_id, text, _hash(secret))
 
 
 def _hash(secret: str) -> bytes:

@@ -35,7 +35,7 @@ from mapi.errors import DatabaseError, MapiError, NotFoundError, SettingError
 from mapi.objects.opening import open_store
 from mapi.objects.store import ObjectExistsError
 from mapi.serve.clients import dump_schema, load_dump
-from mapi.serve.own_folder import own_folder
+from mapi.serve.own_folder import folder_to_disk, own_folder
 from mapi.serve.platform import (
     LOGIN,
     database_password,
@@ -116,6 +116,7 @@ def write_backup(settings: Settings, path: Path, *, version: str) -> Manifest:
         source = _Source(settings, foundation.database_url, admin_url, version)
         manifest = asyncio.run(_write(source, folder))
         (folder / _BACKUP).rename(path)
+        folder_to_disk(path.parent)
     return manifest
 
 

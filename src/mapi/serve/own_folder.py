@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["own_folder"]
+__all__ = ["folder_to_disk", "own_folder"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -65,3 +65,12 @@ def _remove_dead(parent: Path, prefix: str) -> None:
             pass
         finally:
             os.close(descriptor)
+
+
+def folder_to_disk(folder: Path) -> None:
+    """Let the names in a folder outlast a power cut."""
+    descriptor = os.open(folder, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

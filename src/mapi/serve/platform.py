@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from mapi.access.tokens import new_token
+from mapi.access.tokens import new_token, token_from_text
 from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.embedded.home import Home
 from mapi.database.embedded.server import EmbeddedServer
@@ -279,7 +279,10 @@ def _local_token(home: Path, superuser_url: str) -> str:
     if known is not None:
         return known
     tenant_id = ensure_tenant(superuser_url, LOCAL_TENANT, json.dumps(LOCAL_LIMITS))
-    token = new_token()
+    # Written down before the database has it, under another name: a start that is killed in between
+    # leaves no admin's token that nobody knows, and no known one that the database does not.
+    coming = home / "token.new"
+    token = token_from_text(keep_secret(coming, lambda: new_token().text))
     with psycopg.connect(superuser_url) as connection:
         connection.execute(
             "insert into mapi.projects (tenant_id, name) values (%s, %s) on conflict do nothing",
@@ -287,7 +290,8 @@ def _local_token(home: Path, superuser_url: str) -> str:
         )
         connection.execute(
             "insert into mapi.tokens (tenant_id, id, secret_hash, name, scopes)"
-            " values (%s, %s, %s, %s, %s)",
+            " values (%s, %s, %s, %s, %s) on conflict do nothing",
             [tenant_id, token.id, token.secret_hash, "this machine", ["admin"]],
         )
-    return keep_secret(path, lambda: token.text)
+    coming.replace(path)
+    return token.text

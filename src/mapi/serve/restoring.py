@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from mapi.errors import DatabaseError
+from mapi.serve.own_folder import folder_to_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,18 +43,10 @@ def mark_restoring(home: Path) -> None:
     """Note that a restore begins, before anything of it is there."""
     descriptor = os.open(home / _NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.close(descriptor)
-    _to_disk(home)
+    folder_to_disk(home)
 
 
 def mark_restored(home: Path) -> None:
     """Note that a restore is whole, or that nothing is left of it."""
     (home / _NAME).unlink(missing_ok=True)
-    _to_disk(home)
-
-
-def _to_disk(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    folder_to_disk(home)

@@ -7,12 +7,13 @@ import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from mapi.config import Settings, settings_from
 from mapi.errors import DatabaseError, HomeInUseError, SettingError
 from mapi.serve.command import serve
-from mapi.serve.platform import start_embedded
+from mapi.serve.platform import lay_foundation, start_embedded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,3 +69,28 @@ def test_a_database_of_others_is_not_begun_with_a_bad_directory_of_objects(
     (home / "objects").write_text("no folder")
     with pytest.raises(SettingError, match=f"{home}/objects cannot be written.*MAPI_BUNDLES_URL"):
         open_store(None, home=home, upload_url="", secret=b"s" * 32)
+
+
+@pytest.mark.parametrize("has_row", [False, True])
+def test_a_first_start_that_was_killed_over_its_token_leaves_one_that_works(
+    tmp_path: Path, has_row: bool
+) -> None:
+    settings = settings_in(tmp_path / "home")
+
+    def tokens(change: str = "select") -> tuple[str | None, list[tuple[str]]]:
+        """Start; change the database; return this machine's token, and which ones it has."""
+        with ExitStack() as undo:
+            foundation = lay_foundation(settings, undo)
+            assert foundation.admin_url is not None
+            with psycopg.connect(foundation.admin_url) as connection:
+                connection.execute(change.encode())
+                found = connection.execute("select id from mapi.tokens").fetchall()
+        return foundation.token, found
+
+    token, _ = tokens("select" if has_row else "delete from mapi.tokens")
+    # What is there between the two files' names.
+    (settings.home / "token").rename(settings.home / "token.new")
+    assert token is not None
+    assert tokens() == (token, [(token.split("_")[1],)])
+    assert not (settings.home / "token.new").exists()
+    assert (settings.home / "token").stat().st_mode & 0o777 == 0o600
