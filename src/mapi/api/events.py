@@ -126,7 +126,7 @@ async def follow_project(  # noqa: PLR0917 - the framework gives them by name
             connection, request.user, project, pointer="/query/project"
         )
         request.user.require(Scope.READ, project_id, what="project")
-        returned = request.headers.get("last-event-id")
+        returned = request.headers.get("last-event-id") or None
         deleted = await _deleted_since(connection, project_id, returned)
     following.require_place()
     tenant_id = request.user.tenant_id
@@ -168,10 +168,14 @@ def _start(request: Request[Principal, Any, Any]) -> Position | None:
         return None
     position = Position.from_text(text)
     if position is None:
-        raise InvalidError(
-            Fault("/header/Last-Event-ID", f"{text[:80]!r} is no id of a frame of this stream")
-        )
+        raise _no_id(text)
     return position
+
+
+def _no_id(text: str) -> InvalidError:
+    return InvalidError(
+        Fault("/headers/Last-Event-ID", f"{text[:80]!r} is no id of a frame of this stream")
+    )
 
 
 async def _deleted_since(
@@ -180,9 +184,14 @@ async def _deleted_since(
     """Return which runs were deleted since the frame with this id, as far as is remembered.
 
     An id is the time of its frame by the clock of one replica; nobody is harmed by hearing twice.
+
+    Raises:
+        InvalidError: it is no id of a frame.
     """
-    if returned is None or not returned.isascii() or not returned.isdecimal():
+    if returned is None:
         return set()
+    if not returned.isascii() or not returned.isdecimal():
+        raise _no_id(returned)
     since_seconds = min(int(returned[:19]) / 1e6, time.time()) - _CLOCKS_SECONDS
     return set(
         await read_deletions(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError
+from mapi.tracking.batch import step_from_stored
 from mapi.tracking.curves import CurvePart, Stored, Stretch, find_parts, parts_arrays
 from mapi.wire.metrics import Bucket
 from mapi.wire.times import time_to_us
@@ -166,16 +167,16 @@ async def read_axis_buckets(
 
 def _bucket(axis: Axis, row: tuple[Any, ...]) -> Bucket:
     return Bucket(
-        first_step=row[0],
-        last_step=row[1],
+        first_step=step_from_stored(row[0]),
+        last_step=step_from_stored(row[1]),
         first_x=_place(axis, row[2]),
         last_x=_place(axis, row[3]),
         first=value_to_wire(row[4]),
         last=value_to_wire(row[5]),
         min=row[6],
         max=row[7],
-        min_step=row[8],
-        max_step=row[9],
+        min_step=step_from_stored(row[8]),
+        max_step=step_from_stored(row[9]),
         count=row[10],
         nonfinite_count=row[11],
     )

@@ -23,6 +23,7 @@ __all__ = [
     "PointBatch",
     "Series",
     "SummaryParts",
+    "step_from_stored",
     "summary_parts",
     "without_repeats",
 ]
@@ -36,6 +37,11 @@ SCALAR_STEP: Final = -1
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
+
+
+def step_from_stored(stored: int | None) -> int | None:
+    """Return a step as answers have it: that of a scalar is none."""
+    return None if stored == SCALAR_STEP else stored
 
 
 @dataclass(frozen=True, slots=True)

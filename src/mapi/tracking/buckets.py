@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mapi.database.arrays import reading_arrays
 from mapi.database.queries import query
+from mapi.tracking.batch import step_from_stored
 from mapi.tracking.curves import Stretch, about_parts, is_one
 from mapi.wire.metrics import Bucket
 from mapi.wire.values import value_to_wire
@@ -185,14 +186,14 @@ class _Columns:
         ]
         return [
             Bucket(
-                first_step=row[0],
-                last_step=row[1],
+                first_step=step_from_stored(row[0]),
+                last_step=step_from_stored(row[1]),
                 first=value_to_wire(row[2]),
                 last=value_to_wire(row[3]),
                 min=row[4] if is_finite else None,
                 max=row[5] if is_finite else None,
-                min_step=row[6] if is_finite else None,
-                max_step=row[7] if is_finite else None,
+                min_step=step_from_stored(row[6]) if is_finite else None,
+                max_step=step_from_stored(row[7]) if is_finite else None,
                 count=row[8],
                 nonfinite_count=row[9],
             )
@@ -286,14 +287,14 @@ async def _finish(
     nonfinite_counts = np.add.reduceat(pieces.nonfinite_counts, starts).tolist()
     return [
         Bucket(
-            first_step=found[at][0],
-            last_step=found[count + at][0],
+            first_step=step_from_stored(found[at][0]),
+            last_step=step_from_stored(found[count + at][0]),
             first=value_to_wire(found[at][1]),
             last=value_to_wire(found[count + at][1]),
             min=found[2 * count + at][1] if has_finite[at] else None,
             max=found[3 * count + at][1] if has_finite[at] else None,
-            min_step=found[2 * count + at][0] if has_finite[at] else None,
-            max_step=found[3 * count + at][0] if has_finite[at] else None,
+            min_step=step_from_stored(found[2 * count + at][0]) if has_finite[at] else None,
+            max_step=step_from_stored(found[3 * count + at][0]) if has_finite[at] else None,
             count=counts[at],
             nonfinite_count=nonfinite_counts[at],
         )

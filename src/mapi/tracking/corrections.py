@@ -95,7 +95,7 @@ async def delete_points(
     await rebuild(writing, [series])
     await _audit(
         writing,
-        "delete points",
+        "point.delete",
         {
             "series": series_text(series.key, series.labels),
             "from_step": first,
@@ -133,7 +133,7 @@ async def delete_param(
     row = await cursor.fetchone()
     if row is None:
         raise NotFoundError(f"The run has no param {key[:80]!r}.")
-    await _audit(writing, "delete param", {"key": key, "text": row[0][:250], "reason": reason})
+    await _audit(writing, "param.delete", {"key": key, "text": row[0][:250], "reason": reason})
     await close_writing(writing, Added(), is_removal=True)
 
 
@@ -158,7 +158,7 @@ async def delete_media(
     key, labels, step, size_bytes, sha256, object_key = row
     await _audit(
         writing,
-        "delete media",
+        "media.delete",
         {"key": key, "labels": labels, "step": step, "sha256": sha256, "reason": reason},
     )
     await close_writing(writing, Added(media_items=-1, media_bytes=-size_bytes), is_removal=True)
@@ -205,7 +205,7 @@ async def correct_points(
     await rebuild(opened.writing, series)
     await _audit(
         opened.writing,
-        "correct points",
+        "point.correct",
         {
             "series": [series_text(one.key, one.labels) for one in series[:_SERIES_NAMED_MAX]],
             "series_count": len(series),

@@ -183,7 +183,7 @@ class _Import:
             await record(
                 connection,
                 self._principal.name,
-                "runs.import",
+                "run.import",
                 names[self._project_id],
                 rows=dict(self.rows),
             )

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from mapi.database.queries import query
 from mapi.series.name_map import name_from_series
 from mapi.series.names import canonical_labels
-from mapi.tracking.batch import HUGE_SCALE, SCALAR_STEP
+from mapi.tracking.batch import HUGE_SCALE, step_from_stored
 from mapi.tracking.pruned import pruned_from_row
 from mapi.wire.enums import Source
 from mapi.wire.metrics import SeriesSummary
@@ -81,7 +81,6 @@ async def list_series(
 def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
     """Return what a row of ``run_metric_summary`` says."""
     finite_count = row["count"] - row["nonfinite_count"]
-    last_step = row["last_step"]
     return SeriesSummary(
         key=row["key"],
         labels=row["labels"],
@@ -92,21 +91,17 @@ def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
         nonfinite_count=row["nonfinite_count"],
         first_time=row["first_time"],
         last_time=row["last_time"],
-        last_step=None if last_step == SCALAR_STEP else last_step,
+        last_step=step_from_stored(row["last_step"]),
         last_value=value_to_wire(row["last_value"]),
         min_value=row["min_value"],
-        min_step=_step(row["min_step"]),
+        min_step=step_from_stored(row["min_step"]),
         max_value=row["max_value"],
-        max_step=_step(row["max_step"]),
+        max_step=step_from_stored(row["max_step"]),
         mean=_mean(row, finite_count) if finite_count else None,
         source=Source(row["source"]),
         user=row["user"],
         pruned=pruned_from_row(row),
     )
-
-
-def _step(stored: int | None) -> int | None:
-    return None if stored in {None, SCALAR_STEP} else stored
 
 
 def _mean(row: Mapping[str, Any], count: int) -> float:

@@ -166,7 +166,7 @@ class AuditEntry(Answer, kw_only=True):
     id: Annotated[int, Meta(description="Rises.")]
     time: Annotated[datetime, Meta(description="When.")]
     principal: Annotated[str, Meta(description="Who.")]
-    action: Annotated[str, Meta(description="What was done.")]
+    action: Annotated[str, Meta(description="What was done, a noun and a verb: `run.purge`.")]
     object: Annotated[str, Meta(description="To what.")]
     fields: Annotated[dict[str, Any], Meta(description="With which values.")]
 

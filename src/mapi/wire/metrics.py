@@ -228,8 +228,10 @@ class CurvePoint(msgspec.Struct, array_like=True):
 class Bucket(Answer, kw_only=True):
     """What the points between two steps come to; both ends belong to it."""
 
-    first_step: Annotated[int, Meta(description="The lowest step of a point in it.")]
-    last_step: Annotated[int, Meta(description="The highest.")]
+    first_step: Annotated[
+        int | None, Meta(description="The lowest step of a point in it; null is a scalar's.")
+    ]
+    last_step: Annotated[int | None, Meta(description="The highest.")]
     first: Annotated[WireValue, Meta(description="The value at the lowest step.")]
     last: Annotated[WireValue, Meta(description="The value at the highest step.")]
     min: Annotated[float | None, Meta(description="Of the finite values; null without any.")]

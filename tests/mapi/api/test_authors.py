@@ -153,7 +153,7 @@ async def test_an_admins_import_keeps_the_authors_and_anybody_elses_does_not(
         await bring_in(stranger, body)
         assert await authors(stranger, run) == without_media
     entries = (await stranger.get("/v1/audit"))["entries"]
-    imports = [one for one in entries if one["action"] == "runs.import"]
+    imports = [one for one in entries if one["action"] == "run.import"]
     assert [one["principal"] for one in imports] == ["test", writer.name]
     for one in imports:
         assert (one["object"], one["fields"]["rows"]["run"]) == ("default", 1)

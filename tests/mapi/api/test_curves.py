@@ -145,24 +145,35 @@ async def test_both_ends_of_a_range_are_in_it(caller: Caller) -> None:
     }
 
 
+def step_or_none(step: int | None) -> int | None:
+    return None if step == -1 else step
+
+
 def bucket_by_rule(points: list[tuple[int, float]]) -> dict[str, Any]:
     finite = [one for one in points if math.isfinite(one[1])]
     low = min(finite, key=lambda one: (one[1], one[0]), default=(None, None))
     high = min(finite, key=lambda one: (-one[1], one[0]), default=(None, None))
     return {
-        "first_step": points[0][0],
-        "last_step": points[-1][0],
+        "first_step": step_or_none(points[0][0]),
+        "last_step": step_or_none(points[-1][0]),
         "first": wire(points[0][1]),
         "last": wire(points[-1][1]),
         "min": low[1],
-        "min_step": low[0],
+        "min_step": step_or_none(low[0]),
         "max": high[1],
-        "max_step": high[0],
+        "max_step": step_or_none(high[0]),
         "first_x": None,
         "last_x": None,
         "count": len(points),
         "nonfinite_count": len(points) - len(finite),
     }
+
+
+def in_bucket(step: int, bucket: dict[str, Any]) -> bool:
+    first, last = (
+        -1 if bucket[name] is None else bucket[name] for name in ("first_step", "last_step")
+    )
+    return bool(first <= step <= last)
 
 
 SHAPES = {
@@ -193,7 +204,7 @@ async def test_buckets_keep_every_extreme(caller: Caller, shape: str, buckets: i
     points = dict(zip(steps, values, strict=True))
     covered = 0
     for one in found["buckets"]:
-        inside = [step for step in points if one["first_step"] <= step <= one["last_step"]]
+        inside = [step for step in points if in_bucket(step, one)]
         assert repr(one) == repr(
             {name: bucket_by_rule([(step, points[step]) for step in inside])[name] for name in one}
         )
@@ -234,11 +245,17 @@ async def test_steps_at_the_ends_of_what_can_be_stored_are_put_into_buckets(
                     continue
                 assert len(found["buckets"]) <= buckets
                 assert found["buckets"][0]["first"] == min(inside.values())
-                assert found["buckets"][-1]["last_step"] == max(inside)
+                assert found["buckets"][-1]["last_step"] == step_or_none(max(inside))
                 assert sum(one["count"] for one in found["buckets"]) == len(inside)
                 assert found == await caller.get(path, params=params)
                 over_time = await caller.get(path, params={**params, "x": "time"})
                 assert over_time["points_total"] == len(inside)
+                steps = {
+                    one[name]
+                    for one in (*found["buckets"], *over_time["buckets"])
+                    for name in ("first_step", "last_step", "min_step", "max_step")
+                }
+                assert steps <= {step_or_none(step) for step in inside}
 
 
 @pytest.mark.parametrize("is_compacted", [False, True])
@@ -413,9 +430,7 @@ async def test_a_curve_over_attempts_has_the_newest_value_of_each_step(caller: C
     assert found["points_total"] == len(expected)
     for bucket in found["buckets"]:
         inside = [
-            (step, value)
-            for step, value in sorted(expected.items())
-            if bucket["first_step"] <= step <= bucket["last_step"]
+            (step, value) for step, value in sorted(expected.items()) if in_bucket(step, bucket)
         ]
         rule = bucket_by_rule(inside)
         assert bucket == {name: rule[name] for name in bucket}

@@ -134,7 +134,7 @@ async def test_a_reader_comes_back_where_it_was(database_url: str, token: str) -
             assert (await wait_for(found, "tracking")).body["is_partial"]
         for wrong in ("5", "a.b", "1.99999999999999999999", "-1.0"):
             problem = await one.caller.get(path, status=422, headers={"Last-Event-ID": wrong})
-            assert problem["errors"][0]["pointer"] == "/header/Last-Event-ID"
+            assert problem["errors"][0]["pointer"] == "/headers/Last-Event-ID"
 
 
 async def test_a_project_tells_of_its_runs_and_of_no_others(
@@ -151,6 +151,11 @@ async def test_a_project_tells_of_its_runs_and_of_no_others(
         async with stream(one, "/v1/events", **{"Last-Event-ID": "1"}) as found:
             assert (await wait_for(found, "runs")).body["is_partial"]
         await one.caller.get("/v1/events", params={"project": "none"}, status=422)
+        for wrong in ("abc", "1.2", "-1", "\u00b2".encode()):
+            problem = await one.caller.get(
+                "/v1/events", status=422, headers={"Last-Event-ID": wrong}
+            )
+            assert problem["errors"][0]["pointer"] == "/headers/Last-Event-ID"
         await other.get(f"/v1/runs/{run}/events", status=404)
 
 

@@ -263,7 +263,7 @@ async def test_points_logged_again_are_corrected_and_audited_once(
         assert figures(await call("POST", "/metrics/corrections", body)) == (0, 5, 0, 0)
         audit = "select principal, action, fields from mapi.audit where tenant_id = %s"
         ((principal, action, fields),) = rows(tenant, audit)
-        assert (principal, action) == ("test", "correct points")
+        assert (principal, action) == ("test", "point.correct")
         assert (fields["points"], fields["series"]) == (2, ["loss"])
         summary = "select max_value, count from mapi.run_metric_summary where tenant_id = %s"
         assert (54.0, 5) in rows(tenant, summary)

@@ -55,7 +55,7 @@ def test_the_page_runs(url: str, tenant: Tenant, tmp_path: Path) -> None:
     assert "first 0.01" in outputs["python"]
     assert "[100.0, 150.0]" in outputs["python"]
     assert "{'params.optimizer': 'adam'} 100 0.4 None 1" in outputs["python"]
-    assert "delete points" in outputs["python"]
+    assert "point.delete" in outputs["python"]
     assert (tmp_path / "run.jsonl").exists()
     assert "metric      loss{split=val} = 0.5 at step 10" in outputs["shell"]
 
