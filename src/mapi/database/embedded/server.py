@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -365,7 +366,13 @@ class EmbeddedServer:
             return
         path = self._data / _LOCK_FILE
         _, _, rest = path.read_text(encoding="utf-8").partition("\n")
-        path.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
+        # Whole at every moment: an empty lock file would keep everybody out.
+        aside = path.with_name(f"{_LOCK_FILE}.aside")
+        aside.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
+        owner = path.stat()
+        os.chown(aside, owner.st_uid, owner.st_gid)
+        aside.chmod(stat.S_IMODE(owner.st_mode))
+        aside.replace(path)
 
     def _serves_here(self, pid: int) -> bool:
         """Say whether process ``pid`` is a server on our data, and no newcomer to an old number."""
