@@ -103,7 +103,7 @@ class Front:
         refused = _refused_address(scope)
         if refused is not None:
             return refused
-        host = header_of(scope, b"host")
+        host = header_of(scope, b"host") or ""
         if not self._entrance.knows_host(host):
             return _too_much(
                 ProblemCode.HOST_UNKNOWN,
@@ -206,12 +206,12 @@ class _Traffic:
         return headers
 
 
-def header_of(scope: Scope, name: bytes) -> str:
-    """Return a header of a request; empty without it."""
+def header_of(scope: Scope, name: bytes) -> str | None:
+    """Return a header of a request; ``None`` without it."""
     for sent, value in scope["headers"]:
         if sent.lower() == name:
             return value.decode("latin-1")
-    return ""
+    return None
 
 
 def address_of(scope: Scope) -> str:

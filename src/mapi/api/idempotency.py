@@ -47,7 +47,7 @@ def key_of(request: Request[Any, Any, Any], body: bytes = b"") -> RequestKey | N
         InvalidError: it is no key.
     """
     text = header_of(request.scope, b"idempotency-key")
-    if not text:
+    if text is None:
         return None
     scope = request.scope
     found = hash_of(scope["method"], scope["raw_path"], query=scope["query_string"], body=body)

@@ -2,9 +2,10 @@
 
 import contextlib
 import hashlib
+import logging
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID, uuid4
 
 from litestar import Request, Response, get, post
@@ -70,6 +71,7 @@ from mapi.wire.times import check_time_us, time_from_us, time_to_us
 
 __all__ = ["content", "list_all", "receive", "record", "sign"]
 
+_logger: Final = logging.getLogger("mapi.api")
 #: The table's own type: plain JSON is the record of an upload.
 TABLE_TYPE = "application/vnd.mapi.table+json"
 _SENT_TYPES = {
@@ -481,15 +483,22 @@ async def _warn_of_upload(database: Database, upload_key: str, *, reason: str) -
     """Warn a run of bytes that are not what was announced.
 
     Nobody says who sent them. The key says for which run they were signed, and is signed itself; a
-    run that is gone since, or in the trash, is not told.
+    run that is gone since, or in the trash, is not told. Nor is one that cannot be told now: the
+    answer to whoever sent the bytes is that they are wrong, whatever becomes of the warning.
     """
     _, tenant_id, run_id, _ = upload_key.split("/")
 
     async def warn(connection: Connection) -> None:
         await warn_of_rejected(connection, UUID(run_id), API, key=None, reason=reason)
 
-    with contextlib.suppress(NotFoundError, StateError):
+    try:
         await database.run(Reach(int(tenant_id)), warn)
+    except (NotFoundError, StateError):
+        pass
+    except MapiError as error:
+        _logger.warning(
+            "a run could not be warned of an upload", extra={"run": run_id, "error": str(error)}
+        )
 
 
 def _upload_folder(principal: Principal, run_id: UUID) -> str:

@@ -36,13 +36,17 @@ def own_folder(parent: Path, prefix: str) -> Iterator[Path]:
     _remove_dead(parent, prefix)
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        descriptor = os.open(folder, _FOLDER)
+        # Until it is locked, somebody may take it for dead.
+        try:
+            descriptor = os.open(folder, _FOLDER)
+        except FileNotFoundError:
+            continue
         # A file system that locks no folder keeps what a killed process leaves.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if folder.exists():
             break
-        os.close(descriptor)  # somebody took it for dead before it was locked
+        os.close(descriptor)
     try:
         yield folder
     finally:

@@ -14,6 +14,7 @@ from mapi.database.arrays import reading_arrays
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
 from mapi.series.names import canonical_labels, labels_hash, series_text
+from mapi.tracking.batch import SCALAR_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,10 @@ class Stretch:
 
     first: int = -1
     last: int = LAST_STEP
+
+    def meets_steps_to(self, last: int) -> bool:
+        """Say whether steps from the first one to `last` are in it; a scalar, at -1, is none."""
+        return self.first <= last and self.last > SCALAR_STEP
 
 
 class Stored(NamedTuple):

@@ -130,10 +130,10 @@ def _count_pruned(
     groups: Sequence[RunGroup], gone: Sequence[tuple[int, int, int | None]], stretch: Stretch
 ) -> None:
     """Count the members that had points in the range which are deleted: group, member, last step."""
-    if stretch.last < 0:
-        return
     found = {
-        (at, member) for at, member, last in gone if last is not None and last >= stretch.first
+        (at, member)
+        for at, member, last in gone
+        if last is not None and stretch.meets_steps_to(last)
     }
     for at, _ in found:
         groups[at].runs_pruned += 1

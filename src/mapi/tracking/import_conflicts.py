@@ -1,8 +1,9 @@
 """What stands in the way of an import here, looked for before anything of the file is written.
 
 A file that keeps every rule can still say what cannot be here: the id of a run of another project, an
-external id that another run has, another value of a param. It is refused whole, with every such line. What
-somebody does between this look and the writing is found by the writing itself.
+external id that another run has, another value of a param. It is refused whole, with every such line; params
+are told where nothing else stands in the way. What somebody does between this look and the writing is found
+by the writing itself.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class _Faults:
 async def refuse_conflicts(
     database: Database, reach: Reach, *, project_id: int, file: BinaryIO
 ) -> None:
-    """Refuse a checked file that says what cannot be here, with every such line.
+    """Refuse a checked file that says what cannot be here, with every such line in the file's order.
 
     Args:
         database: the door.
@@ -66,12 +67,13 @@ async def refuse_conflicts(
     Raises:
         StateError: an id is in another project, also in one that the importer does not see, or an
             external id belongs to another run.
-        ParamConflictError: a run that is here has another value of a param.
+        ParamConflictError: nothing of that, and a run that is here has another value of a param.
     """
     taken, params = _Faults(), _Faults()
     # An id is one in the tenant, whoever sees what has it; told is only that it is taken.
     tenant = replace(reach, project_ids=None)
     for portion in _portions(file):
+        found: list[Any] = []
         async with database.transaction(tenant) as connection:
             for kind, look in (
                 (RunLine, _runs),
@@ -79,12 +81,13 @@ async def refuse_conflicts(
                 (ViewLine, _views),
             ):
                 question = look([(at, line) for at, line in portion if isinstance(line, kind)])
-                for at, member, text in await _ask(connection, project_id, question):
-                    if member == "external_id":
-                        message = f"{text[:80]!r} belongs to another run of the project"
-                    else:
-                        message = f"{text} is in another project"
-                    taken.add(at, member, message)
+                found += await _ask(connection, project_id, question)
+        for at, member, text in sorted(found):
+            if member == "external_id":
+                message = f"{text[:80]!r} belongs to another run of the project"
+            else:
+                message = f"{text} is in another project"
+            taken.add(at, member, message)
         async with database.transaction(reach) as connection:
             question = _params([(at, one) for at, one in portion if isinstance(one, ParamLine)])
             for at, key, text in await _ask(connection, project_id, question):

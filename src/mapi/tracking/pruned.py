@@ -129,4 +129,4 @@ async def pruned_points(
             # What an attempt that began anew has taken the place of.
             return None
         found = PrunedPoints(count=row[0], last_step=row[1])
-    return found if stretch.first <= found.last_step and stretch.last >= 0 else None
+    return found if stretch.meets_steps_to(found.last_step) else None

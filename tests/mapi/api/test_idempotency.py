@@ -258,7 +258,7 @@ async def test_a_kept_answer_is_sealed_with_the_callers_token(
     assert b"runs:read" not in stored
 
 
-@pytest.mark.parametrize("bad", ["a" * 256, "\x01"])
+@pytest.mark.parametrize("bad", ["a" * 256, "\x01", ""])
 async def test_a_key_that_is_none_is_refused(app: Litestar, tenant: Tenant, bad: str) -> None:
     async with client_of(app, give_token(tenant, Scope.WRITE).text) as client:
         answer = await client.post("/v1/runs", json={}, headers={"Idempotency-Key": bad})

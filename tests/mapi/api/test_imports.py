@@ -340,20 +340,23 @@ async def test_ids_of_projects_that_the_importer_does_not_see_are_all_told_befor
         bound,
         file_of(
             study,
-            experiment_line(name="b", experiment=ids["study"]),
             view_line(view=ids["all"]),
             good,
-            *(run_line(one) for one in hidden),
+            run_line(hidden[0]),
+            experiment_line(name="b", experiment=ids["study"]),
+            run_line(hidden[1]),
         ),
         status=409,
     )
     assert problem["code"] == "STATE_CONFLICT"
-    assert sorted(one["pointer"] for one in problem["errors"]) == [
-        "/lines/2/experiment",
-        "/lines/3/view",
-        "/lines/5/run",
+    # In the order of the file, whatever they are.
+    assert [one["pointer"] for one in problem["errors"]] == [
+        "/lines/2/view",
+        "/lines/4/run",
+        "/lines/5/experiment",
         "/lines/6/run",
     ]
+    assert "line 3 (" in problem["detail"]
     assert "and 3 more. Nothing was imported." in problem["detail"]
     # Found while it was written, the good ones before them would be here.
     assert (await bound.get("/v1/runs"))["runs"] == []

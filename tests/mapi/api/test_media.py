@@ -8,11 +8,16 @@ import io
 import json
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from PIL import Image
+from tests.mapi.callers import make_caller
 from tests.mapi.tenants_access import set_limits, value_of
+
+from mapi.api.app import build_app
+from mapi.database.door import Database
+from mapi.errors import UnavailableError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from tests.mapi.callers import Caller
     from tests.mapi.tenants import Tenant
 
+    from mapi.database.door import Reach
     from mapi.objects.permits import UploadPermits
     from mapi.objects.store import ObjectStore
 
@@ -347,6 +353,30 @@ async def test_an_upload_that_lies_about_a_run_in_the_trash_is_refused_as_any(
     await caller.send("DELETE", f"/v1/runs/{run}", status=204)
     assert await upload(caller, permit, b"") == 422
     assert "MEDIA_REJECTED" not in warnings_of(tenant, run)
+
+
+class SilentDatabase(Database):
+    """A door to a database that does not answer."""
+
+    async def run(self, reach: Reach, work: object) -> NoReturn:
+        """Do nothing."""
+        raise UnavailableError("The database does not answer; try again.")
+
+
+async def test_an_upload_that_lies_is_refused_also_where_its_run_cannot_be_warned(
+    caller: Caller,
+    tenant: Tenant,
+    objects: tuple[ObjectStore, UploadPermits],
+    database_url: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run = await caller.make_run()
+    permit = await signed(caller, run, png())
+    silent = build_app(SilentDatabase(database_url, connections=1), version="0", objects=objects)
+    assert await upload(make_caller(silent, tenant), permit, b"") == 422
+    (record,) = [one for one in caplog.records if "warned of an upload" in one.message]
+    assert "does not answer" in record.__dict__["error"]
+    assert warnings_of(tenant, run) == []
 
 
 @pytest.mark.parametrize(
