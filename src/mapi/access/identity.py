@@ -11,20 +11,16 @@ from typing import TYPE_CHECKING
 
 from mapi.access.audit import record
 from mapi.access.rights import Principal
-from mapi.access.sessions import open_session
+from mapi.access.sessions import PEOPLE_SCOPES, open_session
 from mapi.database.door import Reach
 from mapi.database.queries import query
 from mapi.errors import ForbiddenError, SettingError
-from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
     from mapi.config import OidcSettings
     from mapi.database.door import Connection, Database
 
 __all__ = ["Identity", "find_tenant", "open_session_by_identity"]
-
-#: What a browser may do; the user's role decides how much of it counts.
-_SCOPES = frozenset({Scope.READ, Scope.WRITE, Scope.ADMIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ async def open_session_by_identity(
 
     async def work(connection: Connection) -> str:
         user_id, name = await _user(connection, settings, identity)
-        principal = Principal(tenant_id, name, "", _SCOPES, user_id=user_id)
+        principal = Principal(tenant_id, name, "", PEOPLE_SCOPES, user_id=user_id)
         return await open_session(connection, principal)
 
     return await database.run(Reach(tenant_id), work)

@@ -16,14 +16,15 @@ from mapi.access.tokens import TokenKind, authenticate, hold_user, insert_token,
 from mapi.database.door import Reach
 from mapi.database.queries import query
 from mapi.errors import AuthenticationError
+from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
     from mapi.access.rights import Principal
     from mapi.database.door import Connection, Database
-    from mapi.wire.enums import Scope
 
 __all__ = [
     "LINK_LIFE",
+    "PEOPLE_SCOPES",
     "SESSION_LIFE",
     "csrf_token",
     "open_session",
@@ -36,6 +37,8 @@ __all__ = [
 SESSION_LIFE: Final = timedelta(days=7)
 #: From the terminal into the browser, with a coffee in between.
 LINK_LIFE: Final = timedelta(minutes=15)
+#: Of a session that no token began: all that a person's role may allow.
+PEOPLE_SCOPES: Final = frozenset({Scope.READ, Scope.WRITE, Scope.ADMIN})
 
 
 def csrf_token(session: str) -> str:

@@ -25,12 +25,14 @@ __all__ = ["by_code", "by_form", "oidc_begin", "oidc_end"]
 #: A form with one token.
 _FORM_BYTES_MAX = 4_096
 _CALLBACK = "/sign-in/oidc/callback"
+_USED = "The link was used before, or is too old. On the server's machine, mapi admin sign-in prints a new one."
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sign in - mapi</title>
 <meta name="viewport" content="width=device-width"></head><body><main><h1>Sign in</h1>{said}
 <form method="post" action="/sign-in"><label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required>
-<button>Sign in</button></form>{provider}</main></body></html>"""
+<button>Sign in</button></form>
+<p>An admin makes a token with <code>mapi admin token create NAME</code>.</p>{provider}</main></body></html>"""
 
 
 @get(
@@ -51,7 +53,7 @@ async def by_code(  # noqa: PLR0917 - the framework gives them by name
     try:
         session = await open_session_by_link(database, code)
     except AuthenticationError:
-        return _page(entrance, "The link was used before, or is too old.", status=401)
+        return _page(entrance, _USED, status=401)
     return _signed_in(request, entrance, session)
 
 

@@ -10,7 +10,7 @@ import click
 
 from mapi.cli import desk_candidates
 from mapi.cli.confirming import confirmed
-from mapi.cli.desk import administer, project_option, tenant_option
+from mapi.cli.desk import address_of, administer, project_option, tenant_option
 from mapi.cli.printing import format_option, print_rows
 from mapi.cli.settings import home_option
 from mapi.cli.upkeep import compact, retention, say_freed
@@ -194,6 +194,32 @@ def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
         async with found.tenant(tenant) as desk:
             await revoke_token(desk.connection, desk.principal, token_id)
         click.echo(f"Revoked {token_id}.")
+
+    administer(home, work)
+
+
+@command.command("sign-in")
+@click.option(
+    "--user",
+    shell_complete=desk_candidates.users,
+    help="Who signs in; without it, an admin of the tenant.",
+)
+@click.option(
+    "--url", help="Where the browser finds the server; by default MAPI_PUBLIC_URL, or this home's."
+)
+@tenant_option
+@click.pass_obj
+def sign_in(home: Path | None, *, user: str | None, url: str | None, tenant: str) -> None:
+    """Print an address that signs a browser in.
+
+    It works once, for 15 minutes.
+    """
+    address = address_of(home, url)
+
+    async def work(found: Administration) -> None:
+        async with found.tenant(tenant) as desk:
+            code = await desk.make_sign_in_link(user)
+        click.echo(f"{address}/sign-in?code={code}")
 
     administer(home, work)
 

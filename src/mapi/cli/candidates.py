@@ -6,6 +6,7 @@ the server does not give it at once.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from click.shell_completion import CompletionItem
@@ -26,6 +27,8 @@ __all__ = [
     "fields",
     "keys",
     "labels",
+    "media",
+    "media_keys",
     "metrics",
     "orders",
     "params",
@@ -117,6 +120,15 @@ def _keys(api: Client, word: str) -> _Found:
     return [(f"{before}{comma}{key}", said) for key, said in _metrics(api, last)]
 
 
+def _media(api: Client, run: str) -> _Found:
+    return [(one.id, one.key) for one in islice(api.runs.media(run), _COUNT_MAX)]
+
+
+def _media_keys(api: Client, run: str) -> _Found:
+    found = dict.fromkeys(one.key for one in islice(api.runs.media(run), _COUNT_MAX))
+    return [(key, "") for key in found]
+
+
 def _streams(api: Client, run: str) -> _Found:
     found = {one.labels.get("stream", "") for one in api.runs.metrics(run)}
     found |= {one.stream for one in api.runs.attempts(run)}
@@ -179,6 +191,8 @@ orders = _completer(_orders, signed=True)
 keys = _completer(_keys)
 labels = _completer(_labels)
 tags = _completer(_tags)
+media = _completer(_media, of_run=True)
+media_keys = _completer(_media_keys, of_run=True)
 streams = _completer(_streams, of_run=True)
 ranks = _completer(_ranks, of_run=True)
 experiments = _completer(_experiments)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mapi.serve.administration import Administration
 
-__all__ = ["administer", "project_option", "tenant_option"]
+__all__ = ["address_of", "administer", "project_option", "tenant_option"]
 
 
 def tenant_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,3 +48,30 @@ def administer(home: Path | None, work: Callable[[Administration], Awaitable[Non
             await work(found)
 
     asyncio.run(run())
+
+
+def address_of(home: Path | None, url: str | None) -> str:
+    """Return where browsers find the server: what was said, the public address, or that of this home.
+
+    Args:
+        home: of which server, where it has one.
+        url: what the command line says.
+
+    Raises:
+        SettingError: what was said is no address, or nothing says where.
+    """
+    from mapi.errors import SettingError
+    from mapi.sdk.server import checked_url, kept_server
+
+    settings = settings_of(home)
+    if url is not None:
+        return checked_url(url)
+    if settings.public_url is not None:
+        return settings.public_url
+    kept = kept_server(settings.home / "local.json")
+    if kept is None:
+        raise SettingError(
+            f"{settings.home} has no server that runs, and MAPI_PUBLIC_URL is not set: name the "
+            "address of the server with --url."
+        )
+    return kept.url

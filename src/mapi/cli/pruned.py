@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "run_pruned",
     "say_lines_pruned",
+    "say_media_pruned",
     "say_members_pruned",
     "say_points_pruned",
     "series_pruned",
@@ -52,6 +53,13 @@ def say_lines_pruned(pruned: Pruned | None) -> None:
     if pruned is not None and pruned.log_lines:
         lines = counted(pruned.log_lines, "log lines")
         click.echo(f"({lines} deleted by retention; {_WHY})", err=True)
+
+
+def say_media_pruned(pruned: Pruned | None) -> None:
+    """Say on standard error that media items are missing in what was printed."""
+    if pruned is not None and pruned.media_items:
+        items = counted(pruned.media_items, "media items")
+        click.echo(f"({items} deleted by retention; {_WHY})", err=True)
 
 
 def say_members_pruned(count: int) -> None:

@@ -37,6 +37,12 @@ _FORMS: Final = ("jsonl", "csv", "parquet")
     help="In place of RUN: all runs that it matches.",
 )
 @click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="In place of RUN: the project, with every experiment and view.",
+)
+@click.option(
     "-o",
     "--output",
     "target",
@@ -52,15 +58,22 @@ _FORMS: Final = ("jsonl", "csv", "parquet")
 )
 @asks
 def export(
-    api: Client, *, run: str | None, filters: tuple[str, ...], target: str, form: str | None
+    api: Client,
+    *,
+    run: str | None,
+    filters: tuple[str, ...],
+    is_all: bool,
+    target: str,
+    form: str | None,
 ) -> None:
-    """Write a run, or all that a filter matches, into a file.
+    """Write a run, or many, into a file.
 
-    jsonl holds everything, and an import takes it back; csv and parquet hold the points. The file
-    appears when it is whole.
+    jsonl holds everything but the bytes of media, and an import takes it back; csv and parquet hold the points. The file
+    appears when it is whole; one that is there is replaced.
 
     \b
     mapi runs export RUN -o run.jsonl
+    mapi runs export --all -o project.jsonl
     mapi runs export --filter "tags.team = ads" -o ads.parquet
     """  # noqa: D301 - click reads the control character
     import sys
@@ -68,8 +81,8 @@ def export(
 
     from expr_tracker.cli.terminal import say
 
-    if (run is None) == (not filters):
-        raise click.UsageError("name a RUN, or give a --filter")
+    if [run is not None, bool(filters), is_all].count(True) != 1:
+        raise click.UsageError("name a RUN, or give --filter, or --all for the whole project")
     ending = target.rpartition(".")[2]
     folder = Path(target).parent
     if target != "-" and not folder.is_dir():
@@ -89,7 +102,7 @@ def export(
     if target != "-":
         # Of what is no file the lines may be what somebody reads.
         is_file = Path(target).is_file() and not target.startswith(("/dev/", "/proc/"))
-        say(f"{target}: {size} bytes", err=not is_file)
+        say(f"{target}: {size} bytes of {form}", err=not is_file)
 
 
 #: What lines of a file are called.

@@ -1,7 +1,8 @@
 """`mapi runs`: find, read and follow runs.
 
-`run_reading` has what lists their series, points and spans, `run_writing` what makes and fills them, `run_life` what changes and ends them, `run_comparing` what sets them side by side, and `run_files` what
-makes files of them.
+`run_reading` has what lists their series, points and spans, `run_media` their media, `run_writing` what makes and fills
+them, `run_life` what changes and ends them, `run_comparing` what sets them side by side, and `run_files` what makes
+files of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mapi.cli import candidates, run_comparing, run_files, run_life, run_reading, run_writing
+from mapi.cli import (
+    candidates,
+    run_comparing,
+    run_files,
+    run_life,
+    run_media,
+    run_reading,
+    run_writing,
+)
 from mapi.cli.asking import PointedError, asks, pointing
 from mapi.cli.naming import counted, view_id
 from mapi.cli.printing import (
@@ -54,6 +63,7 @@ def command() -> None:
 
 for one in (
     *run_reading.COMMANDS,
+    *run_media.COMMANDS,
     *run_writing.COMMANDS,
     *run_life.COMMANDS,
     *run_comparing.COMMANDS,
@@ -199,6 +209,8 @@ def show(api: Client, *, run: str, output: str | None) -> None:
         say(f"tag         {key} = {text[:200]}")
     for series in api.runs.metrics(run):
         say(f"metric      {_series_text(series)}")
+    for text in run_media.media_texts(api.runs.media(run)):
+        say(f"media       {text}")
 
 
 def _series_text(one: SeriesSummary) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Server", "find_server"]
+__all__ = ["Server", "checked_url", "find_server", "kept_server"]
 
 #: Three texts; what is larger is another file.
 _FILE_BYTES_MAX: Final = 65_536
@@ -65,8 +65,8 @@ def find_server(
     for path in (places.profile, places.local):
         if found_url is not None and found_token is not None:
             break
-        kept = _kept(path)
-        if kept is None or (found_url is not None and kept.url != _checked_url(found_url)):
+        kept = kept_server(path)
+        if kept is None or (found_url is not None and kept.url != checked_url(found_url)):
             continue
         found_url = kept.url
         found_token = found_token or kept.token
@@ -76,7 +76,7 @@ def find_server(
             "Nothing says where the server is: start one on this machine with `mapi serve`, keep "
             "the address of one with `mapi login URL`, or set MAPI_URL and MAPI_TOKEN."
         )
-    found_url = _checked_url(found_url)
+    found_url = checked_url(found_url)
     if found_token is None:
         raise SettingError(
             f"There is no token for {found_url}: `mapi login {found_url}` keeps one, MAPI_TOKEN "
@@ -85,7 +85,7 @@ def find_server(
     return Server(found_url, _checked_token(found_token), found_project)
 
 
-def _kept(path: Path) -> Server | None:
+def kept_server(path: Path) -> Server | None:
     """Return what a file says, or ``None`` if there is no file."""
     try:
         with path.open("rb") as file:
@@ -104,10 +104,15 @@ def _kept(path: Path) -> Server | None:
             f"{path} does not hold the address and the token of a server: `mapi login URL` or "
             "`mapi serve` writes it anew."
         )
-    return Server(_checked_url(url), token, project if isinstance(project, str) else None)
+    return Server(checked_url(url), token, project if isinstance(project, str) else None)
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str) -> str:
+    """Return an address without a slash at its end.
+
+    Raises:
+        SettingError: it is no address of a server.
+    """
     try:
         parts = urlsplit(url)
         is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

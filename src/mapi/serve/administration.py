@@ -18,6 +18,7 @@ from mapi.access.identity import find_tenant
 from mapi.access.limits import changed_limits, merged_limits, read_limits
 from mapi.access.projects import create_project, find_project
 from mapi.access.rights import Principal
+from mapi.access.sessions import PEOPLE_SCOPES, write_sign_in_link
 from mapi.access.tokens import insert_token, new_token
 from mapi.database.door import Database, Reach
 from mapi.database.migrate import ensure_tenant
@@ -86,17 +87,7 @@ class TenantDesk:
         wrong = check_title("the name of a token", name)
         if wrong is not None:
             raise InvalidError(Fault("NAME", wrong))
-        user_id = None
-        if user is not None:
-            cursor = await self.connection.execute(query("access.find_user"), {"name": user})
-            row = await cursor.fetchone()
-            if row is None:
-                raise InvalidError(
-                    Fault(
-                        "--user", f"there is no user {user!r}; `mapi admin member set` makes one"
-                    )
-                )
-            user_id = int(row[0])
+        user_id = await self._user(user)
         token = new_token()
         await insert_token(
             self.connection,
@@ -118,6 +109,34 @@ class TenantDesk:
             project=project,
         )
         return token.text
+
+    async def make_sign_in_link(self, user: str | None) -> str:
+        """Make a link that signs a browser in, and return its code, the only time that it is seen.
+
+        Args:
+            user: whose session it begins, with their rights; `None` is the operator, who may do everything.
+
+        Raises:
+            InvalidError: there is no such user.
+        """
+        user_id = await self._user(user)
+        name = OPERATOR if user is None else user
+        code = await write_sign_in_link(
+            self.connection, name=name, scopes=PEOPLE_SCOPES, user_id=user_id
+        )
+        await record(self.connection, OPERATOR, "sign_in.link", name)
+        return code
+
+    async def _user(self, name: str | None) -> int | None:
+        if name is None:
+            return None
+        cursor = await self.connection.execute(query("access.find_user"), {"name": name})
+        row = await cursor.fetchone()
+        if row is None:
+            raise InvalidError(
+                Fault("--user", f"there is no user {name!r}; `mapi admin member set` makes one")
+            )
+        return int(row[0])
 
     async def limits(self, project: str | None) -> dict[str, Any]:
         """Return what a run of the project may keep."""

@@ -235,12 +235,33 @@ def test_an_export_is_a_file_or_standard_output(mapi: Any, run: str, tmp_path: P
     mapi("runs", "log-metric", run, "loss=1", "--step", "0")
     target = tmp_path / "points.csv"
     said = mapi("runs", "export", run, "-o", str(target))
-    assert said.out == f"{target}: {target.stat().st_size} bytes\n"
+    assert said.out == f"{target}: {target.stat().st_size} bytes of csv\n"
     assert target.read_text().count("\n") == 2
     lines = mapi("runs", "export", "--filter", "name = first", "-o", "-").out.splitlines()
     assert json.loads(lines[-1])["type"] == "end"
     err = mapi("runs", "export", "-f", "nme = a", "-o", str(tmp_path / "x"), code=2).err
     assert err.splitlines()[1:3] == ["  nme = a", "  ^^^"]
+
+
+def test_an_export_of_all_has_experiments_and_views_and_one_of_a_filter_has_not(
+    mapi: Any, run: str, tmp_path: Path
+) -> None:
+    mapi("experiments", "create", "empty")
+    mapi("views", "create", "good", "--filter", "params.lr > 0")
+    whole, some = tmp_path / "all.jsonl", tmp_path / "some"
+    mapi("runs", "export", "--all", "-o", str(whole))
+    said = mapi("runs", "export", "--filter", "created >= 2000-01-01", "-o", str(some))
+    assert said.out.endswith(" bytes of jsonl\n")
+    kinds = [
+        [json.loads(line)["type"] for line in one.read_text().splitlines()]
+        for one in (whole, some)
+    ]
+    assert {"experiment", "view"} <= set(kinds[0])
+    assert not {"experiment", "view"} & set(kinds[1])
+    assert [one.count("run") for one in kinds] == [1, 1]
+    for words in ((), (run, "--all"), ("--all", "--filter", "name = a")):
+        err = mapi("runs", "export", *words, "-o", str(whole), code=2).err
+        assert "--all for the whole project" in err
 
 
 def test_an_export_is_taken_back(mapi: Any, run: str, tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ LISTS = {
     "ls",
     "list",
     "life",
+    "media",
     "metrics",
     "points",
     "spans",
