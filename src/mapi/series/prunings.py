@@ -22,13 +22,15 @@ def pruned_text(counts: Mapping[str, int]) -> str:
     """Return what was deleted, such as ``10 points and 1 log line were deleted``.
 
     Args:
-        counts: how much of what `PRUNED` names; at least one is more than 0.
+        counts: how much of what `PRUNED` names.
     """
     told = [
         f"{counts[name]} {words[counts[name] != 1]}"
         for name, words in PRUNED.items()
         if counts.get(name)
     ]
+    if not told:
+        return "nothing was deleted"
     listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
     verb = "was" if sum(counts.get(name, 0) for name in PRUNED) == 1 else "were"
     return f"{listed} {verb} deleted"

@@ -29,6 +29,7 @@ from mapi.wire.exchange import (
     MediaLine,
     ParamLine,
     PointsLine,
+    PrunedContent,
     PrunedLine,
     PrunedSummary,
     RunLine,
@@ -239,6 +240,7 @@ def _view_line(row: dict[str, Any]) -> ViewLine:
 
 def _run_line(run: str, row: dict[str, Any]) -> RunLine:
     parent, retried = row["parent_id"], row["retry_of_id"]
+    pruned = pruned_from_json(row["pruned"])
     return RunLine(
         run=run,
         kind=RunKind(row["kind"]),
@@ -255,7 +257,7 @@ def _run_line(run: str, row: dict[str, Any]) -> RunLine:
         started=row["started"],
         finished=row["finished"],
         spec=row["spec"],
-        pruned=pruned_from_json(row["pruned"]),
+        pruned=None if pruned is None else PrunedContent(**msgspec.structs.asdict(pruned)),
     )
 
 

@@ -35,6 +35,7 @@ from mapi.search import (
 )
 from mapi.search.nodes import MetricAt
 from mapi.series.name_map import series_from_name
+from mapi.series.names import labels_hash
 from mapi.wire.enums import RunKind, RunStatus
 from mapi.wire.runs import RunPage, RunRow
 from mapi.wire.values import value_to_wire
@@ -147,20 +148,30 @@ async def _warnings_of_pruned(
     connection: Connection, columns: Sequence[Column], shown: Sequence[RunRow]
 ) -> list[str]:
     """Return what to say of columns that need points, of runs whose points are gone for their age."""
-    lacking = {
-        column: {row.id for row in shown if row.values[place : place + 1] == [None]}
-        for place, column in enumerate(columns)
-        if isinstance(column, MetricAt)
-    }
-    if not any(lacking.values()):
+    lacking: list[tuple[MetricAt, set[UUID]]] = []
+    for place, column in enumerate(columns):
+        missing = {uuid_from_text(RUN, row.id) for row in shown if row.values[place] is None}
+        if isinstance(column, MetricAt) and missing:
+            lacking.append((column, missing))
+    if not lacking:
         return []
-    run_ids = [uuid_from_text(RUN, row.id) for row in shown]
-    cursor = await connection.execute(query("finding.without_points"), {"runs": run_ids})
-    gone = {text_from_uuid(RUN, run_id) for (run_id,) in await cursor.fetchall()}
+    wanted = [column for column, _ in lacking]
+    cursor = await connection.execute(
+        query("finding.values_pruned"),
+        {
+            "runs": list(set().union(*(missing for _, missing in lacking))),
+            "keys": [one.key for one in wanted],
+            "hashes": [labels_hash(one.labels) for one in wanted],
+            "of_keys": [one.of_key for one in wanted],
+            "of_hashes": [labels_hash(one.of_labels) for one in wanted],
+            "extremes": [one.extreme for one in wanted],
+        },
+    )
+    gone = await cursor.fetchall()
     return [
         f"columns: {column_text(column)} is missing of runs whose points were deleted for their age"
-        for column, missing in lacking.items()
-        if gone & missing
+        for number, (column, missing) in enumerate(lacking, 1)
+        if any(place == number and run_id in missing for place, run_id in gone)
     ]
 
 
@@ -262,7 +273,8 @@ async def _rows(
             created=row["created"],
             started=row["started"],
             finished=row["finished"],
-            values=values.get(row["id"], []),
+            # A run that was deleted between the two statements and came back has one of each too.
+            values=values.get(row["id"], [None] * len(columns)),
         )
         for row in facts
     ]

@@ -20,6 +20,7 @@ from mapi.series.names import (
     check_stream,
     check_tag,
 )
+from mapi.series.prunings import PRUNED
 from mapi.tracking.experiments import check_experiment_name
 from mapi.tracking.import_pruned import check_pruned
 from mapi.tracking.logs import checked_lines
@@ -217,6 +218,9 @@ class _Check:
             _check(number, at, wrong)
         if line.pruned is not None:
             self._check_time(number, "/pruned/time", line.pruned.time)
+            if not any(getattr(line.pruned, name) for name in PRUNED):
+                rule = f"one of {', '.join(PRUNED)} is more than 0, or there is no pruned"
+                _refuse(number, "/pruned", f"nothing was deleted: {rule}")
         if line.spec is not None or line.kind is not RunKind.EXTERNAL:
             self.facts.is_trusted = True
         self.facts.runs.append(run_id)

@@ -24,7 +24,7 @@ from mapi.wire.decoding import Request
 from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
 from mapi.wire.metrics import AttemptNumber, MetricKey, Rank, SequenceNumber, Step, StreamName
 from mapi.wire.notes import LogMessage, SpanDepth, SpanName, SpanTrack
-from mapi.wire.runs import EndReason, ExternalId, Pruned, RunId, RunName, RunNote
+from mapi.wire.runs import EndReason, ExternalId, RunId, RunName, RunNote
 from mapi.wire.values import WireValue
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "MediaLine",
     "ParamLine",
     "PointsLine",
+    "PrunedContent",
     "PrunedLine",
     "PrunedSummary",
     "RunLine",
@@ -56,6 +57,8 @@ LINE_BYTES_MAX = 8 << 20
 _Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
 #: What a float counts exactly; so many of the largest values have a sum that is finite.
 _Points: TypeAlias = Annotated[int, Meta(ge=1, le=2**53)]
+#: What goes on counting here cannot pass what a column holds.
+_Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 _Labels: TypeAlias = dict[str, str]
 _GroupId: TypeAlias = Annotated[str, Meta(max_length=100)]
 _GroupName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -96,6 +99,16 @@ class ViewLine(Request, kw_only=True, tag="view", tag_field="type"):
     created: Annotated[_Time, Meta(description="When it was made.")]
 
 
+class PrunedContent(Request, kw_only=True):
+    """What retention had deleted of a run for its age, in all; at least one thing."""
+
+    time: Annotated[_Time, Meta(description="When it did so for the last time.")]
+    points: Annotated[_Count, Meta(description="Their summaries are kept.")] = 0
+    log_lines: Annotated[_Count, Meta(description="How many.")] = 0
+    spans: Annotated[_Count, Meta(description="How many.")] = 0
+    media_items: Annotated[_Count, Meta(description="How many.")] = 0
+
+
 class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
     """A run."""
 
@@ -117,7 +130,7 @@ class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
     finished: Annotated[_Time | None, Meta(description="When it ended.")]
     spec: Annotated[dict[str, Any] | None, Meta(description="What was executed.")]
     pruned: Annotated[
-        Pruned | None, Meta(description="What retention had deleted of it, in all.")
+        PrunedContent | None, Meta(description="What retention had deleted of it, in all.")
     ] = None
 
 

@@ -17,6 +17,7 @@ from mapi.series.prunings import pruned_text
             {"media_items": 3, "points": 10, "log_lines": 1},
             "10 points, 1 log line and 3 media items were deleted",
         ),
+        ({"points": 0, "spans": 0}, "nothing was deleted"),
     ],
 )
 def test_counts_are_told_in_one_order_without_what_is_none(

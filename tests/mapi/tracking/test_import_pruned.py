@@ -199,6 +199,27 @@ async def test_a_summary_that_cannot_be_is_refused_where_it_stands(
     await elsewhere.get(f"/v1/runs/{line['run']}", status=404)
 
 
+@pytest.mark.parametrize(
+    ("pruned", "at"),
+    [
+        ({"time": TIME}, ""),
+        ({"time": TIME, "points": 0, "spans": 0}, ""),
+        ({"time": TIME, "points": 1, "nosuch": 5}, "/nosuch"),
+        ({"points": 1}, "/time"),
+        ({"time": "2999-01-01T00:00:00Z", "points": 1}, "/time"),
+        ({"time": TIME, "points": -1}, "/points"),
+        ({"time": TIME, "points": 2**53 + 1}, "/points"),
+    ],
+)
+async def test_a_run_whose_pruned_says_nothing_or_too_much_is_refused_there(
+    elsewhere: Caller, pruned: dict[str, Any], at: str
+) -> None:
+    line = {**run_line(), "pruned": pruned}
+    problem = await bring_in(elsewhere, file_of(line), status=422)
+    assert [one["pointer"] for one in problem["errors"]] == [f"/lines/1/pruned{at}"]
+    await elsewhere.get(f"/v1/runs/{line['run']}", status=404)
+
+
 async def test_what_was_pruned_stands_before_the_points_that_are_left(elsewhere: Caller) -> None:
     line = run_line()
     points = {

@@ -161,9 +161,25 @@ async def test_a_column_that_needs_points_says_that_they_are_gone(
     assert page["warnings"] == [
         f"columns: {columns} is missing of runs whose points were deleted for their age"
     ]
-    # What was never logged is missing for another reason.
-    page = await caller.get("/v1/runs", params={**query, "filter": f"id = {young}"})
-    assert page["warnings"] == []
+
+
+async def test_a_column_that_was_never_logged_is_not_called_deleted(
+    caller: Caller, tenant: Tenant, database: Database, store: ObjectStore
+) -> None:
+    """Points of the run are gone, but none that the column would show."""
+    run = await make_old(caller, tenant)
+    await caller.log(run, "err", [3, 1, 2])
+    # At a step after all that is pruned of the other series.
+    await caller.log(run, "late", [1.0, 0.5], start=20)
+    age(tenant, run)
+    await apply(database, store, tenant.reach, retention=TRACKING)
+    columns = "metrics.acc AT MIN metrics.err,metrics.loss AT MIN metrics.late"
+    page = await caller.get("/v1/runs", params={"columns": columns, "filter": f"id = {run}"})
+    assert ([one["values"] for one in page["runs"]], page["warnings"]) == ([[None, None]], [])
+    columns = f"{columns},metrics.loss AT MIN metrics.err"
+    page = await caller.get("/v1/runs", params={"columns": columns, "filter": f"id = {run}"})
+    (warning,) = page["warnings"]
+    assert warning.startswith("columns: metrics.loss AT MIN metrics.err is missing")
 
 
 async def test_a_range_behind_what_is_gone_says_nothing_of_it(
