@@ -5,6 +5,7 @@ The same rooms do it that serve the API, and the audit names the operator.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from psycopg.types.json import Jsonb
 from mapi.access.audit import OPERATOR, record
 from mapi.access.identity import find_tenant
 from mapi.access.limits import changed_limits, merged_limits, read_limits
+from mapi.access.notices import tell_of_rights
 from mapi.access.projects import create_project, find_project
 from mapi.access.rights import Principal
 from mapi.access.sessions import PEOPLE_SCOPES, write_sign_in_link
@@ -28,11 +30,11 @@ from mapi.objects.opening import open_store
 from mapi.series.names import check_title
 from mapi.serve.housekeeping import compact_all, tidy
 from mapi.serve.platform import LOCAL_LIMITS, LOCAL_PROJECT, LOCAL_TENANT, reach_foundation
+from mapi.tracking.closing import delete_project
 from mapi.tracking.foreseeing import foresee
 from mapi.tracking.freed import Freed
 from mapi.tracking.keeping import add_rule, list_rules, remove_rule
 from mapi.tracking.letting_go import let_go
-from mapi.tracking.retention import delete_project
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
@@ -215,21 +217,23 @@ class Administration:
         total = Freed()
         async with self.tenant(name) as desk:
             tenant_id, principal = desk.principal.tenant_id, desk.principal
-            cursor = await desk.connection.execute(query("access.list_project_ids"))
-            projects = [number for (number,) in await cursor.fetchall()]
-        for number in projects:
-            total += await delete_project(
-                self.database,
-                self.objects,
-                Reach(tenant_id),
-                project_id=number,
-                principal=principal,
-            )
-        # The server's own role cannot.
-        with psycopg.connect(admin_url) as connection:
-            connection.execute("set local role mapi_owner")
-            connection.execute("select set_config('mapi.tenant', %s, true)", [str(tenant_id)])
-            connection.execute("delete from mapi.tenants where id = %s", [tenant_id])
+            # Nobody makes another project, or follows one.
+            await desk.connection.execute(query("access.revoke_all"))
+            await tell_of_rights(desk.connection)
+        is_gone = False
+        while not is_gone:
+            async with self.tenant(name) as desk:
+                cursor = await desk.connection.execute(query("access.list_project_ids"))
+                projects = [number for (number,) in await cursor.fetchall()]
+            for number in projects:
+                total += await delete_project(
+                    self.database,
+                    self.objects,
+                    Reach(tenant_id),
+                    project_id=number,
+                    principal=principal,
+                )
+            is_gone = await asyncio.to_thread(_drop_empty_tenant, admin_url, tenant_id)
         for folder in (f"media/{tenant_id}", f"uploads/{tenant_id}"):
             keys = [head.key async for head in self.objects.heads(folder)]
             await let_go(self.database, self.objects, keys)
@@ -430,6 +434,23 @@ class Administration:
                 "This needs MAPI_DATABASE_ADMIN_URL, the database as a role that may create."
             )
         return self._admin_url
+
+
+def _drop_empty_tenant(admin_url: str, tenant_id: int) -> bool:
+    """Delete a tenant, unless a project was made meanwhile; the server's own role cannot."""
+    with psycopg.connect(admin_url) as connection:
+        connection.execute("set local role mapi_owner")
+        connection.execute("select set_config('mapi.tenant', %s, true)", [str(tenant_id)])
+        connection.execute("select set_config('mapi.projects', '*', true)")
+        # Whoever makes a project just now is waited for.
+        connection.execute("select from mapi.tenants where id = %s for update", [tenant_id])
+        found = connection.execute(
+            "select from mapi.projects where tenant_id = %s limit 1", [tenant_id]
+        )
+        if found.fetchone() is not None:
+            return False
+        connection.execute("delete from mapi.tenants where id = %s", [tenant_id])
+    return True
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@
 `notes` are params and tags, `logs` lines, `media` images and tables, `spans` and `documents` what
 their names say, and `texts` makes all of it storable. `corrections` take back what was wrong, with a record; `retention`
 deletes what is over but for what `keeping` keeps (`foreseeing` counts it before, both as `freed`; `pruned` tells of it wherever it is missing), `letting_go` the objects of rows that are gone, and `leftovers` those that no row
-has. `compaction` moves the points of a
+has, `closing` a project as a whole. `compaction` moves the points of a
 run that is over into chunks.
 
 A run goes on by `life` (changed, into the trash and back; `life_entries` tell of it) and `heartbeat` (lost when it is silent);

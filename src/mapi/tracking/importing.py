@@ -25,6 +25,7 @@ from mapi.tracking.import_conflicts import refuse_conflicts
 from mapi.tracking.import_file import check_file, read_lines
 from mapi.tracking.import_groups import GroupWriter
 from mapi.tracking.import_lines import LOG_WRITER, RUN_WRITER, SPAN_WRITER, LineWriter
+from mapi.tracking.runs import require_open
 from mapi.tracking.writing import Sender, advance_writer, open_writing, taken_seq
 from mapi.wire.administration import ImportAnswer
 from mapi.wire.enums import Scope
@@ -242,6 +243,7 @@ class _Import:
         cursor = await connection.execute(query("importing.find_run"), {"id": run_id})
         row = await cursor.fetchone()
         if row is None:
+            await require_open(connection, self._project_id)
             raise StateError(
                 f"{line.run} cannot be made here: its external id belongs to another run of the "
                 "project, or its id to a run of a project that you cannot see."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mapi.objects.store import ObjectStore
     from mapi.tracking.freed import Retention
 
-__all__ = ["apply", "delete_project", "prune_run", "purge_run"]
+__all__ = ["apply", "prune_run", "purge_run"]
 
 #: Runs, or media items, of one look: a look is short, and there is another one behind it.
 _LOOK_MAX: Final = 200
@@ -117,39 +117,6 @@ async def _delete_points(connection: Connection, run_id: UUID, *, first: int) ->
         query("retention.delete_points"), {"run": run_id, "first": first}
     )
     return Freed(points=int(in_chunks) + rows.rowcount, compacted_points=int(in_chunks))
-
-
-async def delete_project(
-    database: Database,
-    store: ObjectStore,
-    reach: Reach,
-    *,
-    project_id: int,
-    principal: Principal,
-) -> Freed:
-    """Delete a project for good: its runs one by one, then what is left of it.
-
-    Whoever stops it in between finds the project with fewer runs, and can go on.
-    """
-    total = Freed()
-    while True:
-        async with database.transaction(reach) as connection:
-            cursor = await connection.execute(
-                query("retention.runs_of_project"), {"project": project_id, "limit": _LOOK_MAX}
-            )
-            found = [run_id for (run_id,) in await cursor.fetchall()]
-        if not found:
-            break
-        for run_id in found:
-            total += await purge_run(
-                database, store, reach, run_id=run_id, principal=principal, trash_days=None
-            )
-
-    async def work(connection: Connection) -> None:
-        await connection.execute(query("retention.delete_project"), {"project": project_id})
-
-    await database.run(reach, work)
-    return total
 
 
 async def apply(

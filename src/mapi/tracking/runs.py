@@ -32,6 +32,7 @@ __all__ = [
     "create_run",
     "get_run",
     "project_of",
+    "require_open",
     "resolve_project",
 ]
 
@@ -87,7 +88,8 @@ async def create_run(
         InvalidError: the project has no such experiment or parent, the project does not exist, or
             a param or a tag breaks its rule.
         ForbiddenError: the principal may not write there.
-        StateError: the experiment is archived, or the run that was found is in the trash.
+        StateError: the experiment is archived, the run that was found is in the trash, or the project
+            is being deleted.
         ParamConflictError: a param of the found run has another value.
     """
     project_id = await resolve_project(connection, principal, sent.project, pointer="/project")
@@ -113,7 +115,11 @@ async def create_run(
 async def _insert(
     connection: Connection, principal: Principal, sent: RunCreate, *, project_id: int
 ) -> UUID | None:
-    """Return the number of a new run; none where its external id was taken meanwhile."""
+    """Return the number of a new run; none where its external id was taken meanwhile.
+
+    Raises:
+        StateError: the project is being deleted.
+    """
     experiment_id = parent_id = None
     if sent.experiment is not None:
         experiment_id = await find_experiment(
@@ -146,7 +152,25 @@ async def _insert(
         },
     )
     row = await cursor.fetchone()
-    return None if row is None else row[0]
+    if row is None:
+        await require_open(connection, project_id)
+        return None
+    made: UUID = row[0]
+    return made
+
+
+async def require_open(connection: Connection, project_id: int) -> None:
+    """Refuse a new run in a project that is being deleted.
+
+    Raises:
+        StateError: it is.
+    """
+    cursor = await connection.execute(query("runs.is_closed"), {"project": project_id})
+    if await cursor.fetchone() != (False,):
+        raise StateError(
+            "The project is being deleted and takes no new runs; name another one.",
+            [Fault("/project", "it is being deleted")],
+        )
 
 
 async def _find_external(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import uuid
 from datetime import timedelta
@@ -9,12 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import psycopg
 import pytest
+from tests.mapi.blocking import until_waited_for
 from tests.mapi.cutting import CutDatabase, CutStore, Fuse, KilledError
 from tests.mapi.tenants import make_tenant
+from tests.mapi.tenants_access import give_token, value_of
 
 from mapi.errors import InvalidError, SettingError
 from mapi.serve.administration import Administration
 from mapi.tracking.leftovers import collect_leftovers
+from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -146,3 +150,33 @@ async def test_a_tenant_whose_making_was_killed_anywhere_is_completed_by_the_sam
             break
         cuts += 1
     assert cuts > 3
+
+
+async def test_a_tenant_that_is_deleted_has_no_tokens_and_leaves_no_project_that_comes_late(
+    server: EmbeddedServer, database_url: str, tmp_path: Path
+) -> None:
+    tenant = make_tenant(server)
+    await fill(tenant, tmp_path)
+    give_token(tenant, Scope.ADMIN)
+    late_run = (
+        "with place as (insert into mapi.projects (tenant_id, name) values (%s, 'late')"
+        " returning tenant_id, id) insert into mapi.runs (tenant_id, id, project_id, kind, status)"
+        " select tenant_id, gen_random_uuid(), id, 'external', 'running' from place"
+    )
+    async with desk_of(server, database_url, tmp_path, Fuse(NEVER)) as desk:
+        with psycopg.connect(server.superuser_url()) as writer:
+            # Of a request that came in before the tokens were revoked.
+            writer.execute(late_run, [tenant.id])
+            deleting = asyncio.create_task(desk.delete_tenant(tenant.name))
+            await until_waited_for(writer)
+            counted = "select count(*) from mapi.tokens where tenant_id = %s and revoked is null"
+            assert value_of(tenant, counted, tenant.id) == 0
+            writer.commit()
+        assert (await deleting).purged_runs == 3
+    assert left_of(tenant, tmp_path) == {
+        "objects": [],
+        "runs": (0,),
+        "run_media": (0,),
+        "projects": (0,),
+        "tenants": (0,),
+    }

@@ -21,12 +21,13 @@ from mapi.errors import InvalidError, NotFoundError
 from mapi.objects.opening import open_store
 from mapi.serve.housekeeping import tidy
 from mapi.tracking.changes import Changes
+from mapi.tracking.closing import delete_project
 from mapi.tracking.compaction import compact
 from mapi.tracking.foreseeing import foresee
 from mapi.tracking.freed import Freed, Retention
 from mapi.tracking.keeping import add_rule, list_rules, remove_rule
 from mapi.tracking.leftovers import collect_leftovers
-from mapi.tracking.retention import apply, delete_project
+from mapi.tracking.retention import apply
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:

@@ -58,6 +58,10 @@ where
     and id in (select made.id from made)
     and revoked is null
 
+-- name: revoke_all
+update tokens set revoked = now()
+where tenant_id = mapi.current_tenant() and revoked is null
+
 -- name: revoke_tokens_of_user
 update tokens set revoked = now()
 where

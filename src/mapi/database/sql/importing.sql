@@ -11,6 +11,13 @@ select
     mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
     %(reason)s, %(spec)s::jsonb, %(experiment)s, %(user)s, %(external_id)s, %(created)s, %(started)s, %(finished)s, now(),
     %(pruned)s::jsonb
+where exists (
+    select from projects as project
+    where
+        project.tenant_id = mapi.current_tenant()
+        and project.id = %(project)s
+        and project.closed is null
+)
 on conflict do nothing
 returning id
 

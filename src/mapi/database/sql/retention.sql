@@ -365,6 +365,15 @@ where tenant_id = mapi.current_tenant() and project_id = %(project)s
 order by id
 limit %(limit)s
 
+-- name: lock_project
+-- Whoever has made a run in it is waited for, and whoever is about to waits.
+select from projects where tenant_id = mapi.current_tenant() and id = %(project)s
+for update
+
+-- name: close_project
+update projects set closed = coalesce(closed, now())
+where tenant_id = mapi.current_tenant() and id = %(project)s
+
 -- name: delete_project
 delete from projects where tenant_id = mapi.current_tenant() and id = %(project)s
 

@@ -30,15 +30,23 @@ insert into runs (
     tenant_id, id, project_id, kind, status, name, note, parent_id, experiment_id, user_name,
     external_id, started, heartbeat, spec
 )
-values (
-    mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
+select
+    project.tenant_id, %(id)s, project.id, %(kind)s, %(status)s, %(name)s, %(note)s,
     %(parent)s, %(experiment)s, %(user)s, %(external_id)s,
     case when %(is_alive)s then coalesce(%(started)s, now()) end,
     case when %(is_alive)s then now() end,
     %(spec)s::jsonb
-)
+from projects as project
+where
+    project.tenant_id = mapi.current_tenant()
+    and project.id = %(project)s
+    and project.closed is null
 on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
 returning id
+
+-- name: is_closed
+select closed is not null from projects
+where tenant_id = mapi.current_tenant() and id = %(project)s
 
 -- name: find_parent
 -- The lock keeps it from being deleted for good before this transaction refers to it.
