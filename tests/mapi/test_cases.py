@@ -15,6 +15,7 @@ from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import set_limits
 
 from mapi.api.app import build_app
+from mapi.sdk.checks import checked_params
 
 if TYPE_CHECKING:
     import httpx
@@ -85,9 +86,23 @@ async def test_params_of_every_awkward_kind_come_back_byte_for_byte(caller: Call
         "empty": "",
         "big": "y" * 60_000,
     }
-    run = await caller.make_run(params=params)
+    # What is no text is kept as its JSON.
+    others = {
+        "n": 3,
+        "t": [1, 2.5, "\n", None],
+        "nest": {"b": {"日本": [True, {}]}},
+        "yes": True,
+        "none": None,
+        "tiny": 1e-300,
+    }
+    texts = params | {key: json.dumps(value, ensure_ascii=False) for key, value in others.items()}
+    run = await caller.make_run(params=params | others)
+    again = await caller.post(f"/v1/runs/{run}/params", {"params": texts | others})
+    assert (again["accepted"], again["duplicates"]) == (0, len(texts))
     answered = (await caller.get(f"/v1/runs/{run}/params"))["params"]
-    assert {key: param["text"] for key, param in answered.items()} == params
+    assert {key: param["text"] for key, param in answered.items()} == texts
+    # The client keeps the same.
+    assert checked_params(params | others) == texts
 
     huge = await caller.send(
         "POST", f"/v1/runs/{run}/params", status=413, json={"params": {"huge": "z" * (10 << 20)}}

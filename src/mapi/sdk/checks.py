@@ -142,10 +142,12 @@ def checked_value(value: object, *, at: str = "/value") -> float:
     """Return the value of a point; a number of NumPy or a tensor with one number is one.
 
     Raises:
-        InvalidError: it is no number.
+        InvalidError: it is no number; true and false are none, as in JSON and in a run on disk.
     """
     if isinstance(value, float):
         return value
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")) in {"bool", "torch.bool"}:
+        raise InvalidError(Fault(at, f"{shown(value)} is no number: log 1 or 0, or a param"))
     # Texts and bytes have no number of their own; `float` would read them.
     number: Any = None if isinstance(value, str | bytes | bytearray) else value
     try:

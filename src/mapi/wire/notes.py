@@ -54,8 +54,8 @@ class ParamsBody(Request, kw_only=True):
     """`POST /v1/runs/{id}/params`: all of them are written, or none."""
 
     params: Annotated[
-        dict[str, str | bool | float | int | None],
-        Meta(description="Texts, or JSON values, whose text is kept."),
+        dict[str, Any],
+        Meta(description="Texts, or any other JSON, whose text is kept."),
     ]
 
 

@@ -67,8 +67,8 @@ class RunCreate(Request, kw_only=True):
     name: Annotated[RunName, Meta(description="What people call it.")] = ""
     note: Annotated[RunNote, Meta(description="Markdown.")] = ""
     params: Annotated[
-        dict[str, str | bool | float | int | None],
-        Meta(description="Texts, or JSON values, whose text is kept."),
+        dict[str, Any],
+        Meta(description="Texts, or any other JSON, whose text is kept."),
     ] = field(default_factory=dict)
     tags: Annotated[dict[str, str], Meta(description="By key.")] = field(default_factory=dict)
     external_id: Annotated[

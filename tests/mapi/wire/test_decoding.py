@@ -65,9 +65,9 @@ def test_a_word_outside_its_list_is_told_the_list() -> None:
     [
         (LimitsBody, b'{"tracking":{"points":5,"nosuch":1}}', "/tracking/nosuch", "points"),
         (LimitsBody, b'{"tracking":{"points":"x"}}', "/tracking/points", "expected unlimited"),
-        (ParamsBody, b'{"params":{"a":1,"k7":[1]}}', "/params/k7", "array"),
+        (TagsBody, b'{"tags":{"a":"1","k7":[1]}}', "/tags/k7", "array"),
         (TagsBody, b'{"tags":{"a/b":null}}', "/tags/a~1b", "null"),
-        (RunCreate, b'{"params":{"a":{}}}', "/params/a", "object"),
+        (RunCreate, b'{"tags":{"a":{}}}', "/tags/a", "object"),
     ],
 )
 def test_a_fault_in_a_mapping_is_told_at_its_key(
