@@ -31,6 +31,7 @@ NAMES = {
     "aclosing": "closing",
     "aiter_stream": "iter_stream",
     "async_acquire": "acquire",
+    "async_let_go": "let_go",
     "async_resolve": "resolve",
     "async_sleep": "sleep",
     "asynccontextmanager": "contextmanager",

@@ -22,21 +22,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncLock",
+    "AsyncTurn",
     "AsyncUpkeep",
     "Lock",
+    "Turn",
     "Upkeep",
     "acquire",
     "async_acquire",
+    "async_let_go",
     "async_resolve",
     "async_sleep",
+    "let_go",
     "resolve",
     "sleep",
 ]
 
 AsyncLock: TypeAlias = asyncio.Lock
+AsyncTurn: TypeAlias = asyncio.Lock
 async_sleep = asyncio.sleep
 # A function, not the class: its type is not for annotations.
 Lock = threading.Lock
+# A signal handler that ends a run may have interrupted its own thread while that had the turn.
+Turn = threading.RLock
 sleep = time.sleep
 
 #: How long the end of a program waits for work that is under way.
@@ -51,9 +58,22 @@ async def async_acquire(lock: asyncio.Lock, *, seconds: float) -> bool:
         return False
 
 
-def acquire(lock: threading.Lock, *, seconds: float) -> bool:
+def acquire(lock: threading.RLock, *, seconds: float) -> bool:
     """Take a lock, and say whether it could be had within these seconds."""
     return lock.acquire(timeout=max(0.0, seconds))
+
+
+def async_let_go(lock: asyncio.Lock, *, has_turn: bool) -> None:
+    """Give a lock back that `async_acquire` took."""
+    if has_turn:
+        lock.release()
+
+
+def let_go(lock: threading.RLock, *, has_turn: bool) -> None:
+    """Give a lock back that `acquire` took, or that it took when a signal cut it off."""
+    del has_turn  # a signal may have come before it was known
+    with contextlib.suppress(RuntimeError):  # it is another thread's, or nobody's
+        lock.release()
 
 
 async def async_resolve(host: str, port: int, *, seconds: float) -> list[str]:
@@ -169,16 +189,20 @@ class Upkeep:
         self.every_seconds = every_seconds
         self._wake = threading.Event()
         self._is_ending = False
+        self._begins = threading.Lock()
         self._thread: threading.Thread | None = None
         self._process = os.getpid()
 
     def start(self) -> None:
-        """Begin, if it has not."""
+        """Begin, if it has not; what a signal cuts off here is done by the next call."""
         if self._thread is None and not self._is_ending:
-            # A daemon: a program that ends without a word must not wait for it.
-            self._thread = threading.Thread(target=self._run, name="mapi-run", daemon=True)
-            self._thread.start()
+            atexit.unregister(self._at_exit)
             atexit.register(self._at_exit)
+            # A daemon: a program that ends without a word must not wait for it.
+            thread = threading.Thread(target=self._run, name="mapi-run", daemon=True)
+            thread.start()
+            if self._thread is None:
+                self._thread = thread
 
     def wake(self) -> None:
         """Do it now."""
@@ -201,6 +225,12 @@ class Upkeep:
         self._work()
 
     def _run(self) -> None:
+        # Here no signal handler runs, so a thread that began is known; of several, one works.
+        with self._begins:
+            if self._thread is None:
+                self._thread = threading.current_thread()
+        if self._thread is not threading.current_thread():
+            return
         while not self._is_ending:
             self._wake.wait(self.every_seconds)
             self._wake.clear()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.errors import Fault, InvalidError
@@ -43,50 +43,54 @@ _POINT_BYTES: Final = 56
 #: What waits while the server does not answer: 24 MB. What comes then is dropped and counted.
 PENDING_POINTS_MAX: Final = 1_000_000
 _SCALAR: Final = -1
+#: Step, time and value, each of eight bytes, as `memoryview.cast` reads them.
+_ROW: Final = Struct("=qqd")
 
 _Series = tuple[str, "Labels"]
 
 
 @dataclass(slots=True)
 class Column:
-    """Points of one series, in three arrays; step -1 is a scalar's."""
+    """Points of one series; step -1 is a scalar's.
 
-    steps: array[int] = field(default_factory=lambda: array("q"))
-    times_us: array[int] = field(default_factory=lambda: array("q"))
-    values: array[float] = field(default_factory=lambda: array("d"))
+    A point is one row of one array, so it is there whole or not at all: a signal handler may raise
+    between any two statements.
+    """
+
+    rows: bytearray = field(default_factory=bytearray)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.rows) // _ROW.size
 
     def add(self, step: int | None, time_us: int, value: float) -> None:
         """Add a point."""
-        self.steps.append(_SCALAR if step is None else step)
-        self.times_us.append(time_us)
-        self.values.append(value)
+        self.rows += _ROW.pack(_SCALAR if step is None else step, time_us, value)
 
     def part(self, start: int, stop: int) -> Column:
         """Return the points of a range."""
-        return Column(self.steps[start:stop], self.times_us[start:stop], self.values[start:stop])
+        return Column(self.rows[start * _ROW.size : stop * _ROW.size])
 
     def extend(self, other: Column) -> None:
         """Add the points of another one."""
-        self.steps.extend(other.steps)
-        self.times_us.extend(other.times_us)
-        self.values.extend(other.values)
+        self.rows += other.rows
 
     def on_the_wire(self, series: _Series) -> SeriesColumns:
         """Return the columns as they travel."""
-        steps: list[int | None] | None
-        if any(step != _SCALAR for step in self.steps):
-            steps = [None if step == _SCALAR else step for step in self.steps]
-        else:
-            steps = None
+        found = memoryview(self.rows)
+        numbers = found.cast("q")
+        all_steps = numbers[::3].tolist()
+        scalars = all_steps.count(_SCALAR)
+        steps: list[int | None] | None = None
+        if scalars == 0:
+            steps = [*all_steps]
+        elif scalars < len(all_steps):
+            steps = [None if step == _SCALAR else step for step in all_steps]
         return SeriesColumns(
             key=series[0],
             labels=dict(series[1]),
             steps=steps,
-            times=self.times_us.tolist(),
-            values=values_to_wire(self.values.tolist()),
+            times=numbers[1::3].tolist(),
+            values=values_to_wire(found.cast("d")[2::3].tolist()),
         )
 
 
@@ -168,15 +172,26 @@ def checked_column(found: Any, *, at: str) -> None:
 
 
 class PointBuffer:
-    """Points that wait to be sent, of any number of series; threads may share it."""
+    """Points that wait to be sent, of any number of series; threads may share it.
+
+    A signal handler may raise between any two statements of `add`, `take` and `done`, and each of
+    them has been done whole then, or not at all. CPython calls handlers where a function begins and
+    where a call comes back: assignments that stand together without a call are one step.
+    """
 
     def __init__(self) -> None:
         self._columns: dict[_Series, Column] = {}
         self._checked: dict[Any, _Series] = {}
         self._lock = threading.Lock()
         self._count = 0
+        # What an `add` that has not come to its end was about, in its order.
+        self._adding: Sequence[tuple[_Series, float]] | None = None
+        # What was taken, and is not known to have arrived.
+        self._taken: Batch | None = None
         self.dropped = 0
         """Points that came while `PENDING_POINTS_MAX` waited."""
+        self.refused = 0
+        """Points that were sent and not kept."""
 
     def __len__(self) -> int:
         return self._count
@@ -207,16 +222,32 @@ class PointBuffer:
             (self._series(key, labels), checked_value(value, at=f"/{key}"))
             for key, value in metrics.items()
         ]
+        step_kept = _SCALAR if step_found is None else step_found
+        pack = _ROW.pack
         with self._lock:
-            if self._count + len(found) > PENDING_POINTS_MAX:
+            if self._adding is not None:
+                self._undo(self._adding)
+            count = self._count + len(found)
+            if count > PENDING_POINTS_MAX:
                 self.dropped += len(found)
                 return
+            self._adding = found
             for series, value in found:
                 column = self._columns.get(series)
                 if column is None:
                     column = self._columns[series] = Column()
-                column.add(step_found, time_us, value)
-            self._count += len(found)
+                column.rows += pack(step_kept, time_us, value)
+            self._count = count
+            self._adding = None
+
+    def _undo(self, found: Sequence[tuple[_Series, float]]) -> None:
+        """Take back what an `add` kept that was cut off; this may be cut off and done again."""
+        kept = self._count - (0 if self._taken is None else len(self._taken))
+        more = sum(map(len, self._columns.values())) - kept
+        # The last first: what is left to do is always counted from the beginning.
+        for series, _ in reversed(found[:more]):
+            del self._columns[series].rows[-_ROW.size :]
+        self._adding = None
 
     def _series(self, key: str, labels: Mapping[str, str] | None) -> _Series:
         # The rules take microseconds; a run has few series and very many points.
@@ -232,46 +263,64 @@ class PointBuffer:
         return found
 
     def add_column(self, series: _Series, column: Column) -> None:
-        """Keep checked points of one series."""
+        """Keep checked points of one series, in a buffer that is dropped where this is cut off."""
         with self._lock:
             self._columns.setdefault(series, Column()).extend(column)
             self._count += len(column)
 
     def take(self) -> Batch | None:
-        """Take what fits one request, in the order of the series; ``None`` if nothing waits."""
+        """Return what fits one request, in the order of the series; ``None`` if nothing waits.
+
+        It goes on waiting, and is returned again, until it is `done`: before what came since, as the
+        first value of a step stays. One thread at a time takes and sends.
+        """
         with self._lock:
+            if self._adding is not None:
+                self._undo(self._adding)
+            if self._taken is not None:
+                return self._taken
             taken: dict[_Series, Column] = {}
+            left = dict(self._columns)
             points, size = 0, 0
-            for series in list(self._columns):
-                column = self._columns[series]
+            for series, column in self._columns.items():
                 size += len(series[0]) + 40 + sum(len(a) + len(b) * 2 for a, b in series[1])
                 room = min(BATCH_POINTS - points, (_BATCH_BYTES - size) // _POINT_BYTES)
                 if room <= 0:
                     break
                 if len(column) <= room:
-                    taken[series] = self._columns.pop(series)
+                    del left[series]
+                    if not column:
+                        continue  # of an `add` that was cut off
+                    taken[series] = column
                 else:
                     taken[series] = column.part(0, room)
-                    self._columns[series] = column.part(room, len(column))
+                    left[series] = column.part(room, len(column))
                 points += len(taken[series])
                 size += len(taken[series]) * _POINT_BYTES
-            self._count -= points
-            return Batch(taken) if taken else None
+            batch = Batch(taken) if taken else None
+            self._columns = left
+            self._taken = batch
+            return batch
 
-    def give_back(self, batch: Batch) -> None:
-        """Keep a batch that was not sent, before what came since: the first value of a step stays."""
+    def done(self, batch: Batch, *, refused: int = 0) -> None:
+        """Let go of what was taken: the server has it, or does not want it.
+
+        Args:
+            batch: what `take` returned; again, or of an earlier time, changes nothing.
+            refused: how many of its points the server did not keep.
+        """
         with self._lock:
-            for series, column in batch.columns.items():
-                later = self._columns.get(series)
-                if later is not None:
-                    column.extend(later)
-                self._columns[series] = column
-            self._count += len(batch)
+            count, all_refused = self._count - len(batch), self.refused + refused
+            if self._taken is batch:
+                self._taken = None
+                self._count = count
+                self.refused = all_refused
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all that waits."""
+        """Yield all that waits; whoever asks for the next is done with the one before."""
         while (batch := self.take()) is not None:
             yield batch
+            self.done(batch)
 
 
 #: Series whose names are not checked again; as many as a run has by default.

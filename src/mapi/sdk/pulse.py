@@ -56,18 +56,25 @@ class Pulse:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, if it has not."""
-        with self._begins:
-            if self._thread is None and not self._ends.is_set():
-                # A daemon: a program that ends without a word must not wait for it.
-                self._thread = threading.Thread(target=self._run, name="mapi-pulse", daemon=True)
-                self._thread.start()
+        """Begin, if it has not; what a signal cuts off here is done by the next call."""
+        if self._thread is None and not self._ends.is_set():
+            # A daemon: a program that ends without a word must not wait for it.
+            thread = threading.Thread(target=self._run, name="mapi-pulse", daemon=True)
+            thread.start()
+            if self._thread is None:
+                self._thread = thread
 
     def stop(self) -> None:
         """Send no more; one that is under way is not waited for."""
         self._ends.set()
 
     def _run(self) -> None:
+        # Here no signal handler runs, so a thread that began is known; of several, one works.
+        with self._begins:
+            if self._thread is None:
+                self._thread = threading.current_thread()
+        if self._thread is not threading.current_thread():
+            return
         try:
             self._send()
         finally:

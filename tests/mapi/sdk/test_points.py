@@ -40,13 +40,13 @@ def test_what_is_taken_reads_on_the_server_as_it_was_logged(
     while (batch := buffer.take()) is not None:
         if fails:
             fails -= 1
-            buffer.give_back(batch)
             continue
         read = decode_metrics(batch.body(), now_us=NOW)
         for at in range(len(read)):
             sent = read.series[int(read.index[at])]
             name = (sent.key, tuple(sorted(sent.labels.items())))
             found.setdefault(name, []).append((int(read.steps[at]), float(read.values[at])))
+        buffer.done(batch)
     expected: dict[Any, list[Any]] = {}
     for key, labels, step, value in logged:
         name = (key, tuple(sorted((labels or {}).items())))
@@ -75,18 +75,28 @@ def test_a_batch_of_many_labelled_series_stays_below_what_the_server_reads() -> 
     assert sum(len(json.loads(body)["series"]) for body in bodies) == 4_000
 
 
-def test_a_batch_that_was_given_back_stands_before_what_came_since() -> None:
+def test_a_batch_that_did_not_arrive_stands_before_what_came_since() -> None:
     """The first value of a step stays: the order is the truth."""
     buffer = PointBuffer()
     buffer.add({"loss": 1}, step=5)
     batch = buffer.take()
     assert batch is not None
     buffer.add({"loss": 2}, step=5)
-    buffer.give_back(batch)
-    again = buffer.take()
-    assert again is not None
-    (series,) = json.loads(again.body())["series"]
-    assert series["values"] == [1.0, 2.0]
+    assert len(buffer) == 2
+    values = [json.loads(one.body())["series"][0]["values"] for one in buffer.batches()]
+    assert values == [[1.0], [2.0]]
+    assert len(buffer) == 0
+
+
+def test_what_is_done_twice_takes_nothing_else_away() -> None:
+    buffer = PointBuffer()
+    buffer.add({"loss": 1}, step=0)
+    batch = buffer.take()
+    assert batch is not None
+    buffer.done(batch, refused=1)
+    buffer.add({"loss": 2}, step=1)
+    buffer.done(batch, refused=1)
+    assert (len(buffer), buffer.refused) == (1, 1)
 
 
 def test_none_of_several_values_is_kept_where_one_is_wrong() -> None:

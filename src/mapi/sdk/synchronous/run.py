@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
@@ -20,7 +21,7 @@ from mapi.sdk.errors import (
     QuotaExceededError,
     StateConflictError,
 )
-from mapi.sdk.pacing import Lock, Upkeep, acquire
+from mapi.sdk.pacing import Turn, Upkeep, acquire, let_go
 from mapi.sdk.points import BATCH_POINTS, PointBuffer
 from mapi.sdk.signals import unwatch_signals, watch_signals
 from mapi.wire.enums import RunKind, RunStatus
@@ -78,12 +79,11 @@ class Run:
         self.facts = facts
         self._runs = runs
         self._buffer = PointBuffer()
-        self._sending = Lock()
+        self._sending = Turn()
         self._upkeep = Upkeep(self._keep_up, every_seconds=FLUSH_SECONDS)
         self._pulse = runs._pulse_of(facts.id)  # noqa: SLF001 - one noun in two modules
         self._process = os.getpid()
         self._is_finished = False
-        self._refused = 0
         self._failure: ClientError | None = None
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class Run:
     @property
     def dropped(self) -> int:
         """Points that were not kept: over a budget, refused, or too many while nobody answered."""
-        return self._buffer.dropped + self._refused
+        return self._buffer.dropped + self._buffer.refused
 
     @property
     def waiting(self) -> int:
@@ -173,23 +173,22 @@ class Run:
             self._send(batch, runs)
 
     def _send(self, batch: Batch, runs: Runs) -> None:
+        """Send a batch; it waits on where this raises, and what comes twice is kept once."""
+        refused = 0
         try:
             runs._send_batch(self.id, batch)  # noqa: SLF001 - one noun in two modules
         except QuotaExceededError as error:
             # A run never fails for a budget; what did not fit is counted.
-            if not self._refused:
+            if not self._buffer.refused:
                 _logger.warning("%s: %s", self.id, error)
-            self._refused += error.counts.get("rejected", 0)
+            refused = error.counts.get("rejected", 0)
         except ApiError as error:
             if error.retryable or error.status >= 500:
-                self._buffer.give_back(batch)
                 raise
             _logger.error("%s: %d points were refused: %s", self.id, len(batch), error)  # noqa: TRY400 - said, not traced
-            self._refused += len(batch)
+            refused = len(batch)
             self._failure = error
-        except BaseException:
-            self._buffer.give_back(batch)
-            raise
+        self._buffer.done(batch, refused=refused)
 
     def _keep_up(self) -> None:
         """Send what waits; what fails is tried again."""
@@ -278,19 +277,29 @@ class Run:
         failure: ClientError | None = None
         # A batch that is on its way may still arrive, with a server that is slow.
         self._upkeep.stop(seconds=points_limit.remaining() / 2)
-        if acquire(self._sending, seconds=points_limit.remaining()):
-            try:
-                with self._runs._within(points_limit) as runs:  # noqa: SLF001
-                    self._send_all(runs)
-            except ClientError as error:
-                failure = error
-            finally:
-                self._sending.release()
-        else:
-            failure = DeadlineError(f"{self.id}: what it sent last found no answer in time.")
+        has_turn = False
+        try:
+            has_turn = acquire(self._sending, seconds=points_limit.remaining())
+            if not has_turn:
+                raise DeadlineError(f"{self.id}: what it sent last found no answer in time.")
+            with self._runs._within(points_limit) as runs:  # noqa: SLF001
+                self._send_all(runs)
+        except ClientError as error:
+            failure = error
+        finally:
+            let_go(self._sending, has_turn=has_turn)
         with self._runs._within(limit) as runs:  # noqa: SLF001
             self._say_end(runs, status, reason)
         self._conclude(failure or self._failure)
+
+    def _end_by(self, error: BaseException | None) -> None:
+        self._check_own()
+        status, reason = ending_of(error)
+        limit = limit_of_ending(error)
+        if limit is None:
+            self.finish(status, reason=reason)
+        else:
+            self._finish_within(limit, status, reason)
 
     def _say_end(self, runs: Runs, status: str, reason: str | None) -> None:
         self._pulse.stop()
@@ -320,14 +329,16 @@ class Run:
 
     def __enter__(self) -> Self:
         self._check_own()
-        watch_signals(self)
         try:
+            watch_signals(self)
             self._take_up()
+            self._upkeep.start()
+            self._pulse.start()
         except BaseException:
+            # There is no block whose end would end them.
+            self._pulse.stop()
             unwatch_signals(self)
             raise
-        self._upkeep.start()
-        self._pulse.start()
         return self
 
     def _take_up(self) -> None:
@@ -342,15 +353,18 @@ class Run:
         trace: TracebackType | None,
     ) -> None:
         del kind, trace
-        if self._process != os.getpid():
-            return  # the end of a child is not the run's
-        status, reason = ending_of(error)
         try:
-            limit = limit_of_ending(error)
-            if limit is None:
-                self.finish(status, reason=reason)
-            else:
-                self._finish_within(limit, status, reason)
+            try:
+                if self._process != os.getpid():
+                    return  # the end of a child is not the run's
+                self._end_by(error)
+            except BaseException as stop:
+                # A signal while the rest is sent ends the run in haste, as one in the block does.
+                if error is not None or limit_of_ending(stop) is None:
+                    raise
+                with contextlib.suppress(MapiError):
+                    self._end_by(stop)
+                raise
         except MapiError as failure:
             if error is None:
                 raise
