@@ -19,6 +19,7 @@ __all__ = [
     "say_media_pruned",
     "say_members_pruned",
     "say_points_pruned",
+    "say_spans_pruned",
     "series_pruned",
 ]
 
@@ -50,9 +51,12 @@ def say_points_pruned(pruned: PrunedPoints | None) -> None:
 
 def say_lines_pruned(pruned: Pruned | None) -> None:
     """Say on standard error that log lines are missing in what was printed."""
-    if pruned is not None and pruned.log_lines:
-        lines = counted(pruned.log_lines, "log lines")
-        click.echo(f"({lines} deleted by retention; {_WHY})", err=True)
+    _say_pruned(0 if pruned is None else pruned.log_lines, "log lines")
+
+
+def say_spans_pruned(pruned: Pruned | None) -> None:
+    """Say on standard error that spans are missing in what was printed."""
+    _say_pruned(0 if pruned is None else pruned.spans, "spans")
 
 
 def say_media_pruned(pruned: Pruned | None) -> None:
@@ -67,3 +71,8 @@ def say_members_pruned(count: int) -> None:
     if count:
         runs = counted(count, "runs")
         click.echo(f"({runs} without points that retention deleted; {_WHY})", err=True)
+
+
+def _say_pruned(count: int, what: str) -> None:
+    if count:
+        click.echo(f"({counted(count, what)} deleted by retention; {_WHY})", err=True)

@@ -10,7 +10,7 @@ from mapi.cli import candidates
 from mapi.cli.asking import asks, items_option, pairs_of
 from mapi.cli.naming import series_of
 from mapi.cli.printing import body_option, format_option, print_body, print_rows
-from mapi.cli.pruned import say_points_pruned
+from mapi.cli.pruned import say_points_pruned, say_spans_pruned
 from mapi.cli.run_writing import run_argument
 
 if TYPE_CHECKING:
@@ -135,9 +135,10 @@ def spans(
     """  # noqa: D301 - click reads the control character
     from mapi.wire.times import time_from_us
 
+    pruned = api.runs.get(run).pruned
     found = api.runs.spans(run, stream=stream, rank=rank)
     if output is not None:
-        print_body({"spans": list(found)})
+        print_body({"pruned": 0 if pruned is None else pruned.spans, "spans": list(found)})
         return
     rows = (
         [
@@ -152,6 +153,7 @@ def spans(
         for one in found
     )
     print_rows(_SPANS, rows, form=form, wanted=["name", "duration_ms"])
+    say_spans_pruned(pruned)
 
 
 COMMANDS: Final = (metrics, points, spans)

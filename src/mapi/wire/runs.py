@@ -244,7 +244,9 @@ class RunFacts(Answer, kw_only=True):
     )
     pruned: Annotated[
         Pruned | None,
-        Meta(description="What retention deleted; null: nothing. `…/life` says when and why."),
+        Meta(
+            description="What retention deleted; null: nothing. `…/life` says when and why, where it was done here."
+        ),
     ] = None
     etag: Annotated[
         str, Meta(description="The version, for `If-Match`; covers what PATCH can change.")
