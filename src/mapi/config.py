@@ -10,7 +10,7 @@ import ipaddress
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from mapi.errors import SettingError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "VARIABLES",
     "ClientPlaces",
     "OidcSettings",
     "Settings",
@@ -26,7 +27,44 @@ __all__ = [
     "profile_path",
     "proxy_for",
     "settings_from",
+    "unread_variables",
 ]
+
+#: Every variable that the platform and its client read.
+VARIABLES: Final = frozenset(
+    f"MAPI_{name}"
+    for name in [
+        "ALLOW_NETWORK_HOME",
+        "BUNDLES_URL",
+        "COMPACTION_HOURS",
+        "DATABASE_ADMIN_URL",
+        "DATABASE_CONNECTIONS",
+        "DATABASE_DIRECT_URL",
+        "DATABASE_URL",
+        "HEARTBEAT_TIMEOUT",
+        "HOME",
+        "LOG",
+        "MEDIA_RETENTION_DAYS",
+        "METRICS_TOKEN",
+        "OIDC_CLIENT_ID",
+        "OIDC_CLIENT_SECRET",
+        "OIDC_ISSUER",
+        "OIDC_NAME",
+        "OIDC_ROLE",
+        "OIDC_TENANT",
+        "PG_BIN",
+        "PG_UID",
+        "PROFILE",
+        "PROJECT",
+        "PUBLIC_URL",
+        "RATE_LIMIT",
+        "TOKEN",
+        "TRACKING_RETENTION_DAYS",
+        "TRASH_DAYS",
+        "TRUSTED_PROXIES",
+        "URL",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +223,21 @@ def settings_from(environment: Mapping[str, str] | None = None) -> Settings:
         oidc=_oidc(variables),
         database_connections=variables.whole("MAPI_DATABASE_CONNECTIONS", 12, low=2),
         trash_days=variables.whole("MAPI_TRASH_DAYS", 30, low=0),
-        tracking_retention_days=variables.whole_or_none("MAPI_TRACKING_RETENTION_DAYS", low=0),
-        media_retention_days=variables.whole_or_none("MAPI_MEDIA_RETENTION_DAYS", low=0),
+        tracking_retention_days=variables.days("MAPI_TRACKING_RETENTION_DAYS"),
+        media_retention_days=variables.days("MAPI_MEDIA_RETENTION_DAYS"),
         compaction_hours=variables.whole("MAPI_COMPACTION_HOURS", 24, low=0),
         heartbeat_timeout_seconds=float(variables.whole("MAPI_HEARTBEAT_TIMEOUT", 60, low=1)),
     )
+
+
+def unread_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return the variables that begin with ``MAPI_`` and are none of ours: slips, most of the time.
+
+    Args:
+        environment: variables by name; by default those of the process.
+    """
+    found = os.environ if environment is None else environment
+    return sorted(name for name in found if name.startswith("MAPI_") and name not in VARIABLES)
 
 
 def profile_path(environment: Mapping[str, str] | None = None) -> Path:
@@ -247,6 +295,16 @@ class _Variables:
         if not (text.isascii() and text.isdigit()) or int(text) < low:
             raise SettingError(f"{name}={text!r}: expected a whole number from {low} up.")
         return int(text)
+
+    def days(self, name: str) -> int | None:
+        found = self.whole_or_none(name, low=0)
+        if found == 0:
+            # Elsewhere 0 is "no limit": here it would delete all of every run at its end.
+            raise SettingError(
+                f"{name}='0': expected a whole number of days from 1 up; without it nothing is "
+                "deleted for its age."
+            )
+        return found
 
     def word(self, name: str, known: tuple[str, ...]) -> str | None:
         text = self.text(name)

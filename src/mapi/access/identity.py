@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mapi.config import OidcSettings
     from mapi.database.door import Connection, Database
 
-__all__ = ["Identity", "find_tenant", "open_session_by_identity"]
+__all__ = ["Identity", "open_session_by_identity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ async def open_session_by_identity(
         ForbiddenError: the identity belongs to none, and new ones are not let in.
         SettingError: there is no such tenant.
     """
-    tenant_id = await find_tenant(database, settings.tenant)
+    tenant_id = await _tenant(database, settings.tenant)
 
     async def work(connection: Connection) -> str:
         user_id, name = await _user(connection, settings, identity)
@@ -52,12 +52,7 @@ async def open_session_by_identity(
     return await database.run(Reach(tenant_id), work)
 
 
-async def find_tenant(database: Database, name: str) -> int:
-    """Return the number of a tenant.
-
-    Raises:
-        SettingError: there is none of this name.
-    """
+async def _tenant(database: Database, name: str) -> int:
     async with database.outside() as connection:
         cursor = await connection.execute(query("access.list_tenants"))
         for tenant_id, found in await cursor.fetchall():

@@ -27,19 +27,19 @@ class LastUses:
     """The uses since the last write."""
 
     def __init__(self) -> None:
-        self._used: dict[int, set[str]] = defaultdict(set)
+        self._used: dict[int, dict[str, datetime]] = defaultdict(dict)
 
     def note(self, principal: Principal) -> None:
         """Remember that the principal's token was used now."""
-        self._used[principal.tenant_id].add(principal.token_id)
+        self._used[principal.tenant_id][principal.token_id] = datetime.now(UTC)
 
     async def write(self, database: Database) -> None:
         """Write what was noted, tenant by tenant."""
-        used, self._used = self._used, defaultdict(set)
-        now = datetime.now(UTC)
-        for tenant_id, ids in used.items():
+        used, self._used = self._used, defaultdict(dict)
+        for tenant_id, times in used.items():
+            ids = sorted(times)
             async with database.transaction(Reach(tenant_id)) as connection:
                 # In one order: two replicas stamp the same tokens.
                 await connection.execute(
-                    query("access.stamp_use"), {"ids": sorted(ids), "time": now}
+                    query("access.stamp_use"), {"ids": ids, "times": [times[one] for one in ids]}
                 )

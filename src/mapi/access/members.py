@@ -81,7 +81,12 @@ async def remove_member(
     )
     row = await cursor.fetchone()
     if row is None:
-        raise NotFoundError("There is no such member.")
+        where = (
+            "that holds in every project" if project is None else f"in the project {project[:200]}"
+        )
+        raise NotFoundError(
+            f"{user[:200]!r} has no role {where}: the list of members says who has which."
+        )
     ended = await end_tokens_of(connection, user_id)
     await record(
         connection,

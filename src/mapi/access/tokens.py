@@ -324,7 +324,10 @@ async def revoke_token(connection: Connection, principal: Principal, token_id: s
     )
     row = await cursor.fetchone()
     if row is None:
-        raise NotFoundError("There is no such token, or it was revoked before.")
+        raise NotFoundError(
+            f"There is no token with the id {token_id[:80]!r}, or it was revoked before: the list of "
+            "tokens has the ids, and a name is none."
+        )
     kind, name = row
     ended = 0
     while True:

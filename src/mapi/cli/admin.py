@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -168,17 +168,31 @@ _TOKEN: Final = (
 @tenant_option
 @click.pass_obj
 def token_list(home: Path | None, *, form: str, tenant: str) -> None:
-    """List the tokens of a tenant; no secret is kept, so none is shown."""
+    """List the tokens of a tenant; no secret is shown.
+
+    last_used is written once a minute.
+    """
 
     async def work(found: Administration) -> None:
         from mapi.access.tokens import list_tokens
 
         async with found.tenant(tenant) as desk:
             page = await list_tokens(desk.connection, desk.principal)
-        rows = [[getattr(one, name) for name in _TOKEN] for one in page.tokens]
+        rows = [
+            [
+                _listed(getattr(one, name)) if form == "table" else getattr(one, name)
+                for name in _TOKEN
+            ]
+            for one in page.tokens
+        ]
         print_rows(_TOKEN, rows, form=form, wanted=["id", "name", "scopes", "revoked"])
 
     administer(home, work)
+
+
+def _listed(value: Any) -> Any:
+    """Return a list as the words of a cell."""
+    return ", ".join(value) if isinstance(value, list) else value
 
 
 @token.command("revoke")
@@ -186,7 +200,10 @@ def token_list(home: Path | None, *, form: str, tenant: str) -> None:
 @tenant_option
 @click.pass_obj
 def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
-    """End a token and its sessions."""
+    """End a token and its sessions.
+
+    TOKEN_ID is the id that `mapi admin token list` prints.
+    """
 
     async def work(found: Administration) -> None:
         from mapi.access.tokens import revoke_token
@@ -265,7 +282,10 @@ def member_remove(home: Path | None, *, user: str, project: str | None, tenant: 
 
         async with found.tenant(tenant) as desk:
             await remove_member(desk.connection, desk.principal, user=user, project=project)
-        click.echo(f"{user} has no role in {project or 'every project'} of {tenant} any more.")
+        place = (
+            f"in {project} of {tenant}" if project else f"that holds in every project of {tenant}"
+        )
+        click.echo(f"{user} has no role {place} any more.")
 
     administer(home, work)
 

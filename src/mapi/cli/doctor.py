@@ -24,7 +24,15 @@ def command(*, home: Path | None) -> None:
 
     It ends with exit code 1 if one of them would not work.
     """
-    if asyncio.run(_examine(settings_of(home))):
+    from mapi.errors import SettingError
+
+    try:
+        settings = settings_of(home)
+    except SettingError as error:
+        # The other checks go by the settings.
+        click.echo(f"{'failed':8}{'settings':10}{error}")
+        raise click.exceptions.Exit(1) from None
+    if asyncio.run(_examine(settings)):
         raise click.exceptions.Exit(1)
 
 

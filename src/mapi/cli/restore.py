@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -10,6 +12,9 @@ from mapi.cli.backup import held_in
 from mapi.cli.settings import home_option, settings_of
 
 __all__ = ["command"]
+
+#: Tenants that are named.
+_NAMED_MAX: Final = 10
 
 
 @click.command("restore")
@@ -21,9 +26,20 @@ def command(*, file: Path, home: Path | None) -> None:
     A database is empty that has no schema of ours.
     """
     from mapi.serve.backup import restore_backup
+    from mapi.serve.platform import LOCAL_TENANT
 
-    manifest = restore_backup(settings_of(home), file.absolute())
+    settings = settings_of(home)
+    manifest, tenants = restore_backup(settings, file.absolute())
     click.echo(
         f"Restored what version {manifest.version} wrote on {manifest.created}: "
         f"{held_in(manifest)}."
     )
+    others = [name for name in tenants if name != LOCAL_TENANT]
+    if others:
+        # Programs of this machine find its own tenant by themselves, and would see nothing.
+        names = ", ".join(others[:_NAMED_MAX]) + (", …" if others[_NAMED_MAX:] else "")
+        click.echo(
+            f"Its tenants are: {names}. A token of one, which `mapi admin token create NAME "
+            f"--tenant {shlex.quote(others[0])}` makes, is the way to its runs: without it commands "
+            f"here work for the tenant {LOCAL_TENANT}."
+        )

@@ -90,12 +90,15 @@ def retention(ctx: click.Context, *, dry_run: bool, form: str) -> None:
 def retention_set(
     home: Path | None, *, project: str, filters: str, best: int | None, by: str, tenant: str
 ) -> None:
-    r"""Keep runs whatever their age.
+    """Keep runs whatever their age.
+
+    --by takes an order as `mapi runs ls --sort` does: the smallest are the best, with a minus before the field the largest.
 
     \b
     mapi admin retention set --project default --best 10 --by metrics.loss.min
+    mapi admin retention set --project default --best 10 --by -metrics.acc.max
     mapi admin retention set --project default --filter "tags.stage = prod"
-    """
+    """  # noqa: D301 - click reads the control character
 
     async def work(found: Administration) -> None:
         number = await found.add_rule(tenant, project, filters=filters, sort=by, best=best)

@@ -15,7 +15,6 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from mapi.access.audit import OPERATOR, record
-from mapi.access.identity import find_tenant
 from mapi.access.limits import changed_limits, merged_limits, read_limits
 from mapi.access.notices import tell_of_rights
 from mapi.access.projects import create_project, find_project
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["Administration", "TenantDesk", "administration"]
 
 
+#: Tenants that an error names.
+_NAMED_MAX: Final = 10
 #: What the parts of a rule are called on the command line.
 _RULE: Final = {"/filter": "--filter", "/sort": "--by", "/best": "--best"}
 
@@ -175,7 +176,15 @@ class Administration:
         Raises:
             SettingError: there is none of this name.
         """
-        tenant_id = await find_tenant(self.database, name)
+        numbers = {found: number for number, found in await self.tenants()}
+        if name not in numbers:
+            known = ", ".join(list(numbers)[:_NAMED_MAX]) or "none"
+            more = ", …" if len(numbers) > _NAMED_MAX else ""
+            raise SettingError(
+                f"There is no tenant {name!r}; there are: {known}{more}. --tenant names the one that "
+                "is meant, `mapi admin tenant create` makes another."
+            )
+        tenant_id = numbers[name]
         async with self.database.transaction(Reach(tenant_id)) as connection:
             yield TenantDesk(tenant_id, connection)
 

@@ -175,7 +175,7 @@ def _dump(source: _Source, path: Path) -> tuple[Manifest, set[str]]:
     return manifest, {key for (key,) in rows}
 
 
-def restore_backup(settings: Settings, path: Path) -> Manifest:
+def restore_backup(settings: Settings, path: Path) -> tuple[Manifest, list[str]]:
     """Restore a backup into an empty home, or into a database and a store without ours.
 
     One that fails takes back what it brought, and one that is killed is begun anew by the next. An object that the store has already, equal to the
@@ -184,6 +184,9 @@ def restore_backup(settings: Settings, path: Path) -> Manifest:
     Args:
         settings: where to.
         path: the backup.
+
+    Returns:
+        What made it, and the names of the tenants of a new home; of a database of others none.
 
     Raises:
         DatabaseError: the place is not empty, the backup is not whole, or the database refuses.
@@ -207,10 +210,18 @@ def restore_backup(settings: Settings, path: Path) -> Manifest:
             takes_back.callback(_drop_schema, admin_url)
         # What came after the backup's version, and what stands beside the schema.
         migrate(admin_url, login=login, password=password)
+        tenants = []
         if settings.database_url is None:
+            tenants = _tenants(admin_url)
             mark_restored(settings.home)
         takes_back.pop_all()
-    return manifest
+    return manifest, tenants
+
+
+def _tenants(admin_url: str) -> list[str]:
+    with psycopg.connect(admin_url) as connection:
+        found = connection.execute("select name from mapi.tenants order by id").fetchall()
+    return [str(name) for (name,) in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import secrets
 import shutil
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
+from mapi.config import VARIABLES, unread_variables
 from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries, find_identity
 from mapi.database.migrate import require_migrated
@@ -71,6 +73,15 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _settings(settings: Settings) -> Finding:
+    unread = unread_variables()
+    if unread:
+        near = difflib.get_close_matches(unread[0], VARIABLES, n=1)
+        advice = (
+            f"is {near[0]} meant?" if near else "docs/platform/settings.md has those that are."
+        )
+        return Finding(
+            "settings", Verdict.WARNING, f"{', '.join(unread)}: read by nothing; {advice}"
+        )
     url = settings.public_url
     if url is not None:
         parts = urlsplit(url)

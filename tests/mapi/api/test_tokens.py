@@ -357,9 +357,14 @@ async def test_the_last_use_is_written_later_and_never_goes_back(
         await client.get("/v1/session")
     assert value_of(tenant, statement, token.id) is None
     uses = LastUses()
+    other = give_token(tenant, Scope.READ)
     uses.note(await authenticate(database, token.text))
+    between = datetime.now(UTC)
+    uses.note(await authenticate(database, other.text))
     await uses.write(database)
-    assert value_of(tenant, statement, token.id) is not None
+    # Each has the time of its use, and not that of the write.
+    first, second = (value_of(tenant, statement, one.id) for one in (token, other))
+    assert first < between < second
     await uses.write(database)  # nothing is left to write
 
 

@@ -56,6 +56,7 @@ def test_every_command_has_help_and_says_what_it_does(run: Any, path: tuple[str,
     assert outcome.code == 0
     assert len(outcome.out.splitlines()) > 4
     assert all(line.strip() for line in outcome.out.splitlines()[:1])
+    assert "\\b" not in outcome.out  # click reads the control character, and nobody else
 
 
 def test_every_command_is_told_whole_in_one_line_of_its_group() -> None:
@@ -179,6 +180,8 @@ def test_a_misspelled_command_is_answered_with_the_nearest(
         ("MAPI_PUBLIC_URL", "https://user:pw@mapi.example"),
         ("MAPI_TRUSTED_PROXIES", "10.0.0.0/8,proxy"),
         ("MAPI_RATE_LIMIT", "-1"),
+        ("MAPI_TRACKING_RETENTION_DAYS", "0"),
+        ("MAPI_MEDIA_RETENTION_DAYS", "0"),
         ("MAPI_LOG", "loud"),
         ("MAPI_OIDC_ISSUER", "https://idp.example"),
         ("MAPI_DATABASE_URL", "postgresql://mapi@127.0.0.1:1/none?connect_timeout=2"),

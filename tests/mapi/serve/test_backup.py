@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
+from mapi.cli import main
 from mapi.config import Settings, settings_from
 from mapi.database.migrate import make_roles, require_migrated
 from mapi.errors import DatabaseError, InvalidError, MapiError, SettingError
@@ -76,6 +77,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     " 'api' from mapi.runs",
                     [key, key],
                 )
+            connection.execute("insert into mapi.tenants (name) values ('the team')")
     asyncio.run(_put(settings))
     return found
 
@@ -98,11 +100,17 @@ def backup(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_is_restored_serves_as_before(backup: Path, tmp_path: Path) -> None:
+def test_what_is_restored_serves_as_before(
+    backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert backup.stat().st_mode & 0o777 == 0o600
     settings = settings_in(tmp_path / "new")
-    manifest = restore_backup(settings, backup)
-    assert (manifest.version, manifest.missing_objects) == ("1.2.3", 1)
+    main(["restore", str(backup), "--home", str(settings.home)])
+    said = capsys.readouterr().out
+    assert said.startswith("Restored what version 1.2.3 wrote on ")
+    # What this machine's programs see by themselves is not there alone.
+    assert "Its tenants are: the team." in said
+    assert "`mapi admin token create NAME --tenant 'the team'`" in said
     assert asyncio.run(_read(settings)) == b"picture"
     with ExitStack() as undo:
         foundation = lay_foundation(settings, undo)
@@ -134,7 +142,7 @@ def test_what_is_restored_serves_as_before(backup: Path, tmp_path: Path) -> None
             return [name for _, name in await office.tenants()], limits
 
     names, limits = asyncio.run(look())
-    assert names == ["local"]
+    assert names == ["local", "the team"]
     # On one's own machine the default of points is none.
     assert [(one["points"], one["tags"]) for one in limits] == [
         (7, 7), (5, 5), (7, 7), ("unlimited", 100),
@@ -261,7 +269,7 @@ def test_a_link_in_a_backup_is_refused(backup: Path, tmp_path: Path) -> None:
 
 def test_a_backup_says_how_much_it_holds(home: Path, tmp_path: Path) -> None:
     manifest = write_backup(settings_in(home), tmp_path / "counted.tar", version="1")
-    assert (manifest.tenants, manifest.runs, manifest.objects) == (1, 1, 1)
+    assert (manifest.tenants, manifest.runs, manifest.objects) == (2, 1, 1)
 
 
 def objects_below(home: Path) -> list[str]:
@@ -365,7 +373,7 @@ def test_a_restore_that_was_killed_serves_nothing_and_is_begun_anew(
         capture_output=True,
         text=True,
     )
-    assert "1 tenant, 1 run, 1 object" in done.stdout
+    assert "2 tenants, 1 run, 1 object" in done.stdout
     assert objects_below(settings.home) == [_KEY]
     assert list(aside.glob(".mapi-*")) == []
     with ExitStack() as undo:

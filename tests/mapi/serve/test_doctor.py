@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mapi.config import settings_from
+from mapi.cli import main
+from mapi.config import settings_from, unread_variables
 from mapi.serve.doctor import Finding, Verdict, examine
 
 if TYPE_CHECKING:
@@ -45,3 +46,28 @@ async def test_objects_in_the_home_of_one_server_are_warned_of_where_others_may_
     assert together["store"].verdict is Verdict.OK
     alone = await findings(home)
     assert alone["store"].verdict is Verdict.OK
+
+
+async def test_a_variable_that_nothing_reads_is_warned_of_with_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    for name in unread_variables():
+        monkeypatch.delenv(name)
+    assert (await findings(home))["settings"].verdict is Verdict.OK
+    monkeypatch.setenv("MAPI_TRASHDAYS", "3")
+    found = (await findings(home))["settings"]
+    assert found.verdict is Verdict.WARNING
+    assert found.text == "MAPI_TRASHDAYS: read by nothing; is MAPI_TRASH_DAYS meant?"
+
+
+def test_a_wrong_setting_is_a_failed_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAPI_TRASH_DAYS", "abc")
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", "--home", str(tmp_path / "home")])
+    assert ended.value.code == 1
+    assert capsys.readouterr().out == (
+        "failed  settings  MAPI_TRASH_DAYS='abc': expected a whole number from 0 up.\n"
+    )

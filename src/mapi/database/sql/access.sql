@@ -101,8 +101,9 @@ select pg_notify(
 )
 
 -- name: stamp_use
-update tokens set last_used = greatest(last_used, %(time)s)
-where tenant_id = mapi.current_tenant() and id = any (%(ids)s)
+update tokens as token set last_used = greatest(token.last_used, used.time)
+from unnest(%(ids)s::text[], %(times)s::timestamptz[]) as used (id, time)
+where token.tenant_id = mapi.current_tenant() and token.id = used.id
 
 -- name: drop_ended_sessions
 delete from tokens
