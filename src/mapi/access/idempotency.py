@@ -21,7 +21,7 @@ from mapi.wire.enums import ProblemCode
 
 if TYPE_CHECKING:
     from mapi.access.rights import Principal
-    from mapi.database.door import Connection
+    from mapi.database.door import Connection, Database, Reach
 
 __all__ = [
     "KEY_LENGTH_MAX",
@@ -29,6 +29,7 @@ __all__ = [
     "RequestKey",
     "check_same",
     "claim_key",
+    "delete_old_keys",
     "keep_answer",
     "under_way",
 ]
@@ -36,6 +37,8 @@ __all__ = [
 #: A UUID has 36; the rest is for names that mean something.
 KEY_LENGTH_MAX: Final = 255
 _NONCE_BYTES: Final = 12
+#: A transaction of some 0.1 s.
+_DELETED_AT_ONCE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,24 @@ async def keep_answer(
     )
     if await cursor.fetchone() is None:
         raise under_way(key)
+
+
+async def delete_old_keys(database: Database, reach: Reach) -> int:
+    """Delete the keys of a tenant that are older than a day, and return how many.
+
+    Whether it was done yet changes no answer: an old key is as none.
+    """
+
+    async def work(connection: Connection) -> int:
+        cursor = await connection.execute(
+            query("access.delete_old_keys"), {"limit": _DELETED_AT_ONCE}
+        )
+        return cursor.rowcount
+
+    total = 0
+    while count := await database.run(reach, work):
+        total += count
+    return total
 
 
 def _cipher(secret: str) -> AESGCM:

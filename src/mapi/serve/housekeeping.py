@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import psycopg
 
+from mapi.access.idempotency import delete_old_keys
 from mapi.database.door import Reach
 from mapi.database.turns import in_turn
 from mapi.errors import MapiError
@@ -97,6 +98,7 @@ async def tidy(
                 total += await apply(
                     database, store, Reach(tenant_id), retention=retention, told=told
                 )
+                await delete_old_keys(database, Reach(tenant_id))
             except (MapiError, psycopg.Error) as error:
                 # The others' trash must not wait for what is wrong with one.
                 if failed is not None:

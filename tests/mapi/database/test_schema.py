@@ -68,7 +68,6 @@ def test_no_function_that_only_reads_is_called_volatile(server: EmbeddedServer) 
     assert {name for (name,) in volatile} == {
         "append_points",
         "claim_key",
-        "drop_old_keys",
         "end_turn_v1",
         "hold_key",
         "make_run",

@@ -117,3 +117,26 @@ async def test_a_wrong_rule_is_refused_in_the_words_of_the_command(
 def test_how_long_a_run_must_be_over_is_a_setting() -> None:
     assert settings_from({}).compaction_hours == 24
     assert settings_from({"MAPI_COMPACTION_HOURS": "0"}).compaction_hours == 0
+
+
+async def test_keys_of_requests_go_after_a_day_in_every_tenant(
+    database: Database, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    for one in (tenant, other_tenant):
+        for hours in (1, 23, 25, 900):
+            value_of(
+                one,
+                "insert into mapi.idempotency_keys"
+                " (tenant_id, principal, key, request_hash, status, body, created)"
+                " values (%s, 'p', %s::text, '', 201, '', now() - make_interval(hours => %s))",
+                one.id,
+                hours,
+                hours,
+            )
+    objects, _ = temporary_objects()
+    await tidy(database, objects, Retention(trash_days=30))
+    kept = (
+        "select string_agg(key, ' ' order by key) from mapi.idempotency_keys where tenant_id = %s"
+    )
+    for one in (tenant, other_tenant):
+        assert value_of(one, kept, one.id) == "1 23"

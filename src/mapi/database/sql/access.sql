@@ -242,6 +242,17 @@ where project.tenant_id = mapi.current_tenant()
 group by project.id, project.name
 order by project.name
 
+-- name: delete_old_keys
+-- So many that no transaction grows long; those that a request takes anew just now are passed over.
+delete from idempotency_keys as one
+where one.ctid = any (array(
+    select old.ctid from idempotency_keys as old
+    where old.tenant_id = mapi.current_tenant() and old.created < now() - interval '24 hours'
+    order by old.created
+    limit %(limit)s
+    for update skip locked
+))
+
 -- name: claim_key
 select is_held, first_request, first_status, answer from mapi.claim_key(%(principal)s, %(key)s)
 
