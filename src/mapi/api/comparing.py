@@ -55,7 +55,7 @@ async def compare_runs(  # noqa: PLR0917 - the query's own parameters, given by 
     for key in wanted or []:
         if (wrong := check_key(key)) is not None:
             raise InvalidError(Fault("/query/keys", wrong))
-    async with database.transaction(request.user.reach) as connection:
+    async with database.snapshot(request.user.reach) as connection:
         runs = await find_compared(connection, run_ids)
         for row in runs:
             request.user.require(Scope.READ, row["project_id"])
@@ -95,7 +95,7 @@ async def read_groups(  # noqa: PLR0913, PLR0917 - the query's own parameters, g
     series = read_series_text(y, at="/query/y")
     columns = () if not by.strip() else read_columns(by, at="/query/by", count_max=_GROUPED_BY_MAX)
     wanted = read_filters(filters)
-    async with database.transaction(request.user.reach) as connection:
+    async with database.snapshot(request.user.reach) as connection:
         project_id = await resolve_project(
             connection, request.user, project, pointer="/query/project"
         )

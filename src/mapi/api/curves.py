@@ -147,7 +147,7 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     position = None if cursor is None else cursors.read(cursor, question)
     if position is not None:
         stretch = Stretch(position["first"], last)
-    async with database.transaction(request.user.reach) as connection:
+    async with database.snapshot(request.user.reach) as connection:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
         parts = await find_parts(connection, run_id, wanted, attempt=attempt)
         axis = None

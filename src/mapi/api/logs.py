@@ -69,7 +69,7 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     run_id = uuid_from_text(RUN, run)
     # What no line can hold, none holds; the database would not even take the question.
     wanted = LogQuery(level=level, text=q, after=after, limit=limit)
-    async with database.transaction(request.user.reach) as connection:
+    async with database.snapshot(request.user.reach) as connection:
         request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         lines = [] if "\x00" in q else await read_lines(connection, run_id, wanted)
         gone = await read_pruned(connection, run_id)

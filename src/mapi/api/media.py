@@ -367,7 +367,7 @@ async def list_all(  # noqa: PLR0913, PLR0917 - the query's own parameters, give
     if cursor is not None:
         found = cursors.read(cursor, question)
         after = MediaPosition(found["key"], found["labels"], found["hash"], found["step"])
-    async with database.transaction(request.user.reach) as connection:
+    async with database.snapshot(request.user.reach) as connection:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
         media, end = await list_media(
             connection, run_id, keys=keys, labels=labels, step=step, after=after, limit=limit

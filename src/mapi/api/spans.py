@@ -72,7 +72,7 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     if cursor is not None:
         position = cursors.read(cursor, question)
         after = position["start_ns"], position["id"]
-    async with database.transaction(request.user.reach) as connection:
+    async with database.snapshot(request.user.reach) as connection:
         request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         if stream is not None and "\x00" in stream:
             return Response(SpanPage(spans=[]))

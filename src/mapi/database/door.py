@@ -49,8 +49,10 @@ _LOOK_SECONDS: Final = 2
 _REACHES: Final = 1024
 #: One message: each more is a way there and back.
 _BEGIN: Final = sql.SQL(
-    "begin; set local mapi.tenant = {}; set local mapi.projects = {}; set local mapi.user_name = {}"
+    "{}; set local mapi.tenant = {}; set local mapi.projects = {}; set local mapi.user_name = {}"
 )
+_WRITING: Final = sql.SQL("begin")
+_SNAPSHOT: Final = sql.SQL("begin isolation level repeatable read read only")
 
 
 class PooledConnection(psycopg.AsyncConnection[TupleRow]):
@@ -157,6 +159,20 @@ class Database:
         async with self._connection() as connection:
             # Several statements in one message cannot be prepared. The pool commits or rolls back.
             await connection.execute(_beginning(reach), prepare=False)
+            yield connection
+
+    @asynccontextmanager
+    async def snapshot(self, reach: Reach) -> AsyncIterator[Connection]:
+        """Begin a transaction for one tenant that reads: all its statements see one moment.
+
+        For an answer that several statements make, of rows that retention or compaction may move
+        between two of them.
+
+        Raises:
+            UnavailableError: the database does not answer now.
+        """
+        async with self._connection() as connection:
+            await connection.execute(_beginning(reach, is_snapshot=True), prepare=False)
             yield connection
 
     @asynccontextmanager
@@ -279,8 +295,9 @@ def _options(*, pooled: bool) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=_REACHES)
-def _beginning(reach: Reach) -> bytes:
-    return _BEGIN.format(str(reach.tenant_id), reach.projects, reach.user).as_bytes()
+def _beginning(reach: Reach, *, is_snapshot: bool = False) -> bytes:
+    begin = _SNAPSHOT if is_snapshot else _WRITING
+    return _BEGIN.format(begin, str(reach.tenant_id), reach.projects, reach.user).as_bytes()
 
 
 async def _refuse_unfit(connection: Connection) -> None:

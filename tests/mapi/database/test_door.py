@@ -53,6 +53,21 @@ async def test_what_fails_leaves_nothing_and_its_connection_serves_on(
         await one.close()
 
 
+async def test_a_snapshot_sees_one_moment_and_writes_nothing(
+    database: Database, tenant: Tenant
+) -> None:
+    count = "select count(*) from audit where action = 'a'"
+    async with database.snapshot(tenant.reach) as reading:
+        before = await (await reading.execute(count)).fetchone()
+        async with database.transaction(tenant.reach) as writing:
+            await writing.execute(INSERT, [tenant.id])
+        assert await (await reading.execute(count)).fetchone() == before == (0,)
+    async with database.snapshot(tenant.reach) as reading:
+        assert await (await reading.execute(count)).fetchone() == (1,)
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            await reading.execute(INSERT, [tenant.id])
+
+
 async def test_a_connection_keeps_nothing_of_whom_a_call_acted_for(
     database_url: str, tenant: Tenant
 ) -> None:

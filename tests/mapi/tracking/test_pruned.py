@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.mapi.callers import make_caller
 from tests.mapi.pruning import prune
+from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import value_of
 from tests.mapi.tracking.test_retention import STRICT, age, make_old
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.api.app import build_app
+from mapi.database.door import Database
 from mapi.objects.opening import open_store
 from mapi.tracking.freed import Retention
 from mapi.tracking.retention import apply
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from tests.mapi.callers import Caller
     from tests.mapi.tenants import Tenant
 
-    from mapi.database.door import Database
+    from mapi.database.door import Connection, Reach
     from mapi.objects.permits import UploadPermits
     from mapi.objects.store import ObjectStore
 
@@ -232,3 +236,58 @@ async def test_a_correction_of_a_whole_series_leaves_nothing_to_tell(
     assert (await curve(caller, run))["pruned"] is None
     (series,) = (await caller.get(f"/v1/runs/{run}/metrics"))["series"]
     assert (series["pruned"], series["count"]) == (None, 1)
+
+
+class LateDatabase(Database):
+    """A door whose reading begins just before a run is pruned."""
+
+    def __init__(self, url: str, prune_now: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(url, connections=3)
+        self._prune_now = prune_now
+
+    @asynccontextmanager
+    async def snapshot(self, reach: Reach) -> AsyncIterator[Connection]:
+        """Look once, and prune behind that look."""
+        async with super().snapshot(reach) as connection:
+            await connection.execute("select count(*) from runs")
+            await self._prune_now()
+            yield connection
+
+
+@pytest.mark.parametrize(
+    ("reading", "there"),
+    [
+        ("metrics/points?key=loss", lambda found: found["points"] and found["points_total"] == 2),
+        ("metrics/points?key=loss&buckets=9", lambda found: found["points_total"] == 2),
+        ("logs", lambda found: found["lines"]),
+        ("spans", lambda found: found["spans"]),
+    ],
+)
+async def test_an_answer_holds_what_it_does_not_call_deleted(
+    caller: Caller,
+    tenant: Tenant,
+    database: Database,
+    database_url: str,
+    *,
+    reading: str,
+    there: Callable[[Any], bool],
+) -> None:
+    """A pruning between two statements of an answer neither takes half of it nor is kept from it."""
+    run = await caller.make_run()
+    await caller.log(run, "loss", [1.0, 2.0])
+    await caller.post(f"/v1/runs/{run}/logs", {"lines": [{"message": "one"}]})
+    span = {"name": "a", "start_ns": 1_790_000_000_000_000_000, "duration_ns": 1_000}
+    await caller.post(f"/v1/runs/{run}/spans", {"spans": [span]})
+
+    late = LateDatabase(database_url, lambda: prune(database, tenant, uuid_from_text(RUN, run)))
+    await late.open()
+    try:
+        reader = make_caller(build_app(late, version="0", objects=temporary_objects()), tenant)
+        before = await reader.get(f"/v1/runs/{run}/{reading}")
+        after = await reader.get(f"/v1/runs/{run}/{reading}")
+    finally:
+        await late.close()
+    assert there(before)
+    assert not before["pruned"]
+    assert not there(after)
+    assert after["pruned"]
