@@ -193,6 +193,12 @@ async def fill(caller: Caller) -> set[str]:
             assert answer.status_code < 500, (field, body, answer.text)
             name = f"{route.kind.__name__}/{field}"
             seen[name] = seen.get(name, 0) + (answer.status_code < 300)
+    for spec in _FREE:
+        await caller.make_run(kind="fit", spec=spec)
+    for name in ("e" * 200, "\U0001f601" * 200):
+        await caller.post("/v1/experiments", {"name": name}, status=201)
+        await caller.make_run(experiment=name)
+        await caller.post("/v1/saved-views", {"name": name, "experiment": name}, status=201)
     return {name for name, count in seen.items() if not count}
 
 
