@@ -29,9 +29,18 @@ async def put_document(
     *,
     name: str,
     content: Mapping[str, Any],
+    time: datetime | None = None,
     sender: Sender = API,
 ) -> None:
     """Keep a document in place of what had its name, stream and rank.
+
+    Args:
+        connection: a transaction of the run's tenant.
+        run_id: the run.
+        name: ``environment`` or ``config``.
+        content: the document.
+        time: when it was put; by default now.
+        sender: who writes.
 
     Raises:
         NotFoundError: there is no such run.
@@ -42,7 +51,7 @@ async def put_document(
     text = json_text(content, "/content", bytes_max=DOCUMENT_BYTES_MAX)
     writing = await open_writing(connection, run_id, sender)
     await connection.execute(
-        query("documents.put"), {**writing.about, "name": name, "content": text}
+        query("documents.put"), {**writing.about, "name": name, "content": text, "time": time}
     )
     cursor = await connection.execute(query("documents.count"), {"run": run_id})
     row = await cursor.fetchone()

@@ -14,11 +14,12 @@ import msgspec
 
 from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, text_from_uuid
 from mapi.search import page_statements, position_of
+from mapi.series.budgets import Drops
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.curves import CurvePart, Stored
 from mapi.tracking.export_slices import SliceReader
 from mapi.tracking.pruned import pruned_from_json
-from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
+from mapi.wire.enums import Budget, LogLevel, MediaFormat, RunKind, RunStatus, Source
 from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
@@ -257,8 +258,15 @@ def _run_line(run: str, row: dict[str, Any]) -> RunLine:
         started=row["started"],
         finished=row["finished"],
         spec=row["spec"],
+        dropped=_dropped(row["dropped"]),
         pruned=None if pruned is None else PrunedContent(**msgspec.structs.asdict(pruned)),
     )
+
+
+def _dropped(stored: dict[str, Any]) -> dict[Budget, int]:
+    """Return what was dropped by budget; of each of the two warnings its first budget stands first."""
+    drops = Drops.from_json(stored)
+    return {budget: drops.counts[budget] for budget in (*drops.first.values(), *drops.counts)}
 
 
 async def _documents(reader: SliceReader) -> AsyncIterator[DocumentLine]:

@@ -240,6 +240,7 @@ class _Check:
                 _check(number, "/text", check_tag(line.key, line.text, platform=True))
             case DocumentLine():
                 _check(number, "/name", _check_document(line.name))
+                self._check_time(number, "/time", line.time)
                 self._take_checked(
                     number,
                     lambda: json_text(line.content, "/content", bytes_max=DOCUMENT_BYTES_MAX),

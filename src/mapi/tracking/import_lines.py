@@ -190,6 +190,7 @@ class LineWriter:
                 self._run_id,
                 name=line.name,
                 content=line.content,
+                time=line.time,
                 sender=self._sender(stream=line.stream, rank=line.rank),
             )
 

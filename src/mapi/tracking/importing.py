@@ -21,6 +21,7 @@ from mapi.access.identifiers import RUN, text_from_uuid, uuid_from_text
 from mapi.access.projects import project_names
 from mapi.database.queries import query
 from mapi.errors import ForbiddenError, StateError
+from mapi.series.budgets import Drops
 from mapi.tracking.import_conflicts import refuse_conflicts
 from mapi.tracking.import_file import check_file, read_lines
 from mapi.tracking.import_groups import GroupWriter
@@ -235,6 +236,7 @@ class _Import:
                 "pruned": None
                 if line.pruned is None
                 else msgspec.json.encode(line.pruned).decode(),
+                "dropped": json.dumps(Drops.of(line.dropped).to_json() if line.dropped else {}),
             },
         )
         is_new = await cursor.fetchone() is not None

@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, field
 
 from mapi.wire.decoding import Request
-from mapi.wire.enums import LogLevel, MediaFormat, RunKind, RunStatus, Source
+from mapi.wire.enums import Budget, LogLevel, MediaFormat, RunKind, RunStatus, Source
 from mapi.wire.metrics import AttemptNumber, MetricKey, Rank, SequenceNumber, Step, StreamName
 from mapi.wire.notes import LogMessage, SpanDepth, SpanName, SpanTrack
 from mapi.wire.runs import EndReason, ExternalId, RunId, RunName, RunNote
@@ -132,6 +132,10 @@ class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
     pruned: Annotated[
         PrunedContent | None, Meta(description="What retention had deleted of it, in all.")
     ] = None
+    dropped: Annotated[
+        dict[Budget, _Count],
+        Meta(description="What was not kept, by budget; the one that was hit first stands first."),
+    ] = field(default_factory=dict)
 
 
 class AttemptLine(Request, kw_only=True, tag="attempt", tag_field="type"):
@@ -178,6 +182,9 @@ class DocumentLine(Request, kw_only=True, tag="document", tag_field="type"):
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
     rank: Annotated[Rank, Meta(description="The rank that wrote.")]
     content: Annotated[dict[str, Any], Meta(description="At most 1 MiB of JSON.")]
+    time: Annotated[
+        _Time | None, Meta(description="When it was put; null is when it is imported.")
+    ] = None
 
 
 class PrunedSummary(Request, kw_only=True):

@@ -293,6 +293,23 @@ HOSTILE: list[tuple[list[Any], str]] = [
         ],
         "/lines/2/name",
     ),
+    (
+        [
+            RUN,
+            {
+                "type": "document",
+                "run": ID,
+                "name": "config",
+                "stream": "",
+                "rank": 0,
+                "content": {},
+                "time": "1969-01-01T00:00:00Z",
+            },
+        ],
+        "/lines/2/time",
+    ),
+    ([{**RUN, "dropped": {"sheep": 1}}], "/lines/1/dropped/sheep"),
+    ([{**RUN, "dropped": {"points": -1}}], "/lines/1/dropped/points"),
     ([RUN, {"type": "unknown", "run": ID}], "/lines/2/type"),
     ([RUN, []], "/lines/2"),
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 from tests.mapi.callers import make_caller
 from tests.mapi.cutting import CutDatabase, Fuse, KilledError
 from tests.mapi.pruning import prune
@@ -34,6 +35,11 @@ pytestmark = pytest.mark.anyio
 OLD = "2026-11-01T03:04:05.678901Z"
 #: More than one transaction takes.
 LINES = 501
+#: Of two families of budgets, and the one that was hit first is not the first of the words.
+DROPPED = {
+    "counts": {"points": 7, "series": 2, "tags": 1, "media_bytes": 3},
+    "first": {"TRACKING_BUDGET": "tags", "MEDIA_BUDGET": "media_bytes"},
+}
 #: What says how long a run, or a part of it, has been here, or whose it is.
 VOLATILE = ("project", "etag", "user", "duration_seconds", "version")
 
@@ -86,7 +92,11 @@ async def make_file(app: Litestar, database: Database, tenant: Tenant) -> bytes:
     retried = await caller.post(f"/v1/runs/{first}/retry", {}, status=201)
     await caller.send("PATCH", f"/v1/runs/{retried['id']}", json={"status": "succeeded"})
     with psycopg.connect(tenant.server.superuser_url()) as connection:
-        for table in ("run_params", "run_tags"):
+        connection.execute(
+            "update mapi.runs set dropped = %s where tenant_id = %s and external_id = 'outside'",
+            [Jsonb(DROPPED), tenant.id],
+        )
+        for table in ("run_params", "run_tags", "run_documents"):
             connection.execute(
                 f"update mapi.{table} set time = %s where tenant_id = %s", [OLD, tenant.id]
             )
@@ -133,6 +143,13 @@ async def test_an_import_that_was_cut_anywhere_is_completed_by_the_same_file(
     await bring_in(database, other_tenant, text)
     whole = await state_of(make_caller(app, other_tenant), text)
     assert whole["export"] == text
+    assert whole[full_run(text)]["dropped"] == DROPPED["counts"]
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        ((kept,),) = connection.execute(
+            "select dropped from mapi.runs where tenant_id = %s and external_id = 'outside'",
+            [other_tenant.id],
+        ).fetchall()
+    assert kept == DROPPED
     cuts = 0
     while True:
         place = make_tenant(tenant.server)

@@ -1,8 +1,11 @@
 -- name: put
-insert into run_documents as known (tenant_id, run_id, name, stream, rank, content)
-values (mapi.current_tenant(), %(run)s, %(name)s, %(stream)s, %(rank)s, %(content)s::jsonb)
+insert into run_documents as known (tenant_id, run_id, name, stream, rank, content, time)
+values (
+    mapi.current_tenant(), %(run)s, %(name)s, %(stream)s, %(rank)s, %(content)s::jsonb,
+    coalesce(%(time)s::timestamptz, now())
+)
 on conflict (tenant_id, run_id, name, stream, rank) do update
-    set content = excluded.content, time = now()
+    set content = excluded.content, time = excluded.time
 
 -- name: count
 select count(*) from run_documents where tenant_id = mapi.current_tenant() and run_id = %(run)s

@@ -3,7 +3,7 @@ select
     run.id, run.project_id, run.kind, run.status, run.name, run.note, run.reason, run.parent_id,
     run.retry_of_id, run.experiment_id, experiment.name as experiment, run.user_name, run.external_id,
     run.created, run.started,
-    run.finished, run.spec, run.pruned
+    run.finished, run.spec, run.pruned, run.dropped
 from runs as run
 left join experiments as experiment
     on experiment.tenant_id = run.tenant_id and experiment.id = run.experiment_id
@@ -27,7 +27,7 @@ where tenant_id = mapi.current_tenant() and run_id = %(run)s
 order by key
 
 -- name: documents
-select name, stream, rank, content from run_documents
+select name, stream, rank, content, time from run_documents
 where
     tenant_id = mapi.current_tenant()
     and run_id = %(run)s

@@ -5,12 +5,12 @@ set local mapi.is_import = 'yes'
 -- name: insert_run
 insert into runs (
     tenant_id, id, project_id, kind, status, name, note, reason, spec, experiment_id, user_name,
-    external_id, created, started, finished, heartbeat, pruned
+    external_id, created, started, finished, heartbeat, pruned, dropped
 )
 select
     mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
     %(reason)s, %(spec)s::jsonb, %(experiment)s, %(user)s, %(external_id)s, %(created)s, %(started)s, %(finished)s, now(),
-    %(pruned)s::jsonb
+    %(pruned)s::jsonb, %(dropped)s::jsonb
 where exists (
     select from projects as project
     where
