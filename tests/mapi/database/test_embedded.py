@@ -149,6 +149,16 @@ def _wait_readable(descriptor: int, seconds: float) -> bool:
     return bool(select.select([descriptor], [], [], seconds)[0])
 
 
+def test_its_home_is_the_same_by_another_name(own: EmbeddedServer, tmp_path: Path) -> None:
+    own.start()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "pg", target_is_directory=True)
+    same = EmbeddedServer(link, find_binaries(None), find_identity(65534))
+    assert same.attach()
+    with psycopg.connect(same.superuser_url()) as connection:
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
 def test_nobody_else_can_reach_it(own: EmbeddedServer, tmp_path: Path) -> None:
     own.start()
     url = dict(part.split("=", 1) for part in own.superuser_url().split())

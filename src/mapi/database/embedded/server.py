@@ -380,4 +380,8 @@ class EmbeddedServer:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             return False
-        return os.fsencode(self._data) in command.split(b"\0")
+        # By another name of the home it is the same server: its lock must not be taken over.
+        here = os.path.realpath(os.fsencode(self._data))
+        return any(
+            os.path.realpath(one) == here for one in command.split(b"\0") if one.startswith(b"/")
+        )
