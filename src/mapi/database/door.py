@@ -303,14 +303,16 @@ def _beginning(reach: Reach, *, is_snapshot: bool = False) -> bytes:
 async def _refuse_unfit(connection: Connection) -> None:
     """Refuse a role that could see every tenant, and a pooler whose connections are not set."""
     found = await connection.execute(
-        "select rolsuper or rolbypassrls, rolname, current_database() from pg_roles"
-        " where rolname = current_user"
+        "select rolsuper or rolbypassrls or rolcreaterole or exists ("
+        "select from pg_roles as owner where owner.rolname = 'mapi_owner'"
+        " and pg_has_role(pg_roles.oid, owner.oid, 'member')),"
+        " rolname, current_database() from pg_roles where rolname = current_user"
     )
     has_power, name, database = await found.fetchone() or (True, "?", "?")
     if has_power:
         raise DatabaseError(
-            f"The role {name!r} of MAPI_DATABASE_URL is a superuser or passes over row-level "
-            "security, so one mistake would show a tenant to another. Put its URL into "
+            f"The role {name!r} of MAPI_DATABASE_URL is a superuser, passes over row-level security, "
+            "makes roles or is a member of mapi_owner, so one mistake would show a tenant to another. Put its URL into "
             "MAPI_DATABASE_ADMIN_URL, name a new role and a password in MAPI_DATABASE_URL, and "
             "run `mapi migrate`, which makes that role."
         )

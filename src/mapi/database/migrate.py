@@ -274,7 +274,9 @@ def _make_schema(connection: psycopg.Connection[Any]) -> None:
 
 def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralString) -> None:
     found = connection.execute(
-        "select rolsuper, rolbypassrls from pg_roles where rolname = %s", [name]
+        "select rolsuper or rolbypassrls or rolcreaterole, rolname = current_user from pg_roles"
+        " where rolname = %s",
+        [name],
     ).fetchone()
     if found is None:
         connection.execute(
@@ -285,8 +287,8 @@ def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralStri
         )
     elif found[0] or found[1]:
         raise DatabaseError(
-            f"The role {name!r} is a superuser or passes over row-level security, so it would see "
-            "every tenant. Name another role in MAPI_DATABASE_URL; `mapi migrate` makes it."
+            f"The role {name!r} is a superuser, passes over row-level security, makes roles or is that of "
+            "MAPI_DATABASE_ADMIN_URL, so it could see every tenant. Name another role in MAPI_DATABASE_URL; `mapi migrate` makes it."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -320,5 +321,26 @@ async def test_a_reach_of_some_projects_hides_the_runs_of_others(
 
 async def test_a_role_with_power_does_not_get_to_serve(server: EmbeddedServer) -> None:
     powerful = Database(server.superuser_url(), connections=2)
-    with pytest.raises(DatabaseError, match="superuser or passes over"):
+    with pytest.raises(DatabaseError, match="superuser, passes over"):
         await powerful.open()
+
+
+@pytest.mark.parametrize(
+    ("power", "grant"),
+    [("createrole", ""), ("bypassrls", ""), ("", "grant mapi_owner to {}")],
+    ids=["makes roles", "passes over policies", "member of the owner"],
+)
+async def test_a_role_that_could_give_itself_power_does_not_get_to_serve(
+    server: EmbeddedServer, power: str, grant: str
+) -> None:
+    name = f"strong_{secrets.token_hex(6)}"
+    with psycopg.connect(server.superuser_url(), autocommit=True) as connection:
+        connection.execute(f"create role {name} login password 'p' {power}".encode())
+        connection.execute(f"grant mapi_app to {name}".encode())
+        connection.execute(grant.format(name).encode() or b"select 1")
+        strong = Database(server.url(name, "p", "postgres"), connections=2)
+        try:
+            with pytest.raises(DatabaseError, match="one mistake would show a tenant to another"):
+                await strong.open()
+        finally:
+            connection.execute(f"drop role {name}".encode())

@@ -140,5 +140,18 @@ def test_migrations_that_were_cut_anywhere_end_as_those_that_were_not(
 
 
 def test_a_login_with_power_is_refused(empty: str) -> None:
-    with pytest.raises(DatabaseError, match="would see every tenant"):
+    with pytest.raises(DatabaseError, match="could see every tenant"):
         migrate(empty, login="postgres", password=None)
+
+
+def test_the_role_that_migrates_is_not_the_one_that_serves(
+    server: EmbeddedServer, empty: str
+) -> None:
+    name = f"admin_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server.superuser_url(), autocommit=True) as connection:
+        connection.execute(f"create role {name} login createrole password 'p'".encode())
+        try:
+            with pytest.raises(DatabaseError, match="makes roles or is that of"):
+                migrate(empty, login=name, password=None)
+        finally:
+            connection.execute(f"drop role {name}".encode())
