@@ -210,6 +210,22 @@ async def test_a_key_without_an_answer_cannot_be_kept(tenant: Tenant) -> None:
         value_of(tenant, statement, tenant.id, 201)
 
 
+def test_an_answer_that_is_kept_is_not_written_over(tenant: Tenant) -> None:
+    """Whoever claims a key is given the answer; to come here without that is a mistake of ours."""
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute("select set_config('mapi.tenant', %s, true)", [str(tenant.id)])
+        keep = "select mapi.keep_key('p', 'k', 'h', 201, 'body', null)"
+        connection.execute(keep)
+        connection.execute(
+            "update mapi.idempotency_keys set created = now() - interval '25 hours'"
+            " where tenant_id = %s",
+            [tenant.id],
+        )
+        connection.execute(keep)
+        with pytest.raises(psycopg.errors.AssertFailure, match="is held"):
+            connection.execute(keep)
+
+
 def wait_until_one_waits(tenant: Tenant) -> None:
     """Return when a request waits for the lock of a key, as the database says."""
     waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"

@@ -70,6 +70,7 @@ def test_no_function_that_only_reads_is_called_volatile(server: EmbeddedServer) 
         "claim_key",
         "end_turn_v1",
         "hold_key",
+        "keep_key",
         "make_run",
         "make_run_once",
         "make_series",

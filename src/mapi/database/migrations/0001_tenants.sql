@@ -88,6 +88,8 @@ create table mapi.projects (
     name text not null,
     limits jsonb not null default '{}',
     created timestamptz not null default now(),
+    -- of one that is to be deleted: it takes no new runs, so whoever deletes its runs comes to an end
+    closed timestamptz,
     primary key (tenant_id, id),
     unique (tenant_id, name)
 );

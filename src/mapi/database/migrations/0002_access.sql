@@ -145,16 +145,47 @@ begin
 end;
 $$;
 
--- Others that delete them at the same time are not waited for.
-create function mapi.drop_old_keys() returns void
-language sql
+-- How long keys are kept. An older one that is there yet, until the housekeeping comes, is as none.
+create function mapi.keys_kept_since() returns timestamptz
+language sql stable parallel safe
+return now() - interval '24 hours';
+
+-- What the first request of a key was answered.
+create function mapi.find_key(of_principal text, of_key text)
+returns table (request_hash bytea, status int, body bytea, made jsonb)
+language sql stable
+begin atomic
+    select one.request_hash, one.status, one.body, one.made
+    from mapi.idempotency_keys as one
+    where
+        one.tenant_id = mapi.current_tenant()
+        and one.principal = of_principal
+        and one.key = of_key
+        and one.created >= mapi.keys_kept_since();
+end;
+
+-- Keep what the first request of a key was answered; for a transaction that holds the key, and found none.
+create function mapi.keep_key(
+    of_principal text, of_key text, of_request bytea, of_status int, of_body bytea, of_made jsonb
+) returns void
+language plpgsql
 as $$
-    delete from mapi.idempotency_keys as one
-    where one.ctid = any (array(
-        select old.ctid from mapi.idempotency_keys as old
-        where old.tenant_id = mapi.current_tenant() and old.created < now() - interval '24 hours'
-        for update skip locked
-    ));
+begin
+    insert into mapi.idempotency_keys as old (
+        tenant_id, principal, key, request_hash, status, body, made
+    )
+    values (
+        mapi.current_tenant(), of_principal, of_key, of_request, of_status, of_body, of_made
+    )
+    on conflict (tenant_id, principal, key) do update set
+        request_hash = excluded.request_hash,
+        status = excluded.status,
+        body = excluded.body,
+        made = excluded.made,
+        created = now()
+    where old.created < mapi.keys_kept_since();
+    assert found, 'the key of an answer that is kept is held, and was free';
+end;
 $$;
 
 -- Take a key and say what its first request was answered, of which there is nothing where it is new.
@@ -170,24 +201,18 @@ begin
         return;
     end if;
     select one.request_hash, one.status, one.body into first_request, first_status, answer
-    from mapi.idempotency_keys as one
-    where
-        one.tenant_id = mapi.current_tenant()
-        and one.principal = of_principal
-        and one.key = of_key
-        and one.created >= now() - interval '24 hours';
-    if not found then
-        perform mapi.drop_old_keys();
-    end if;
+    from mapi.find_key(of_principal, of_key) as one;
 end;
 $$;
 
 revoke execute on function
-    mapi.wait_for_key(int8), mapi.hold_key(text, text), mapi.drop_old_keys(),
+    mapi.wait_for_key(int8), mapi.hold_key(text, text), mapi.keys_kept_since(),
+    mapi.find_key(text, text), mapi.keep_key(text, text, bytea, int, bytea, jsonb),
     mapi.claim_key(text, text)
     from public;
 grant execute on function
-    mapi.wait_for_key(int8), mapi.hold_key(text, text), mapi.drop_old_keys(),
+    mapi.wait_for_key(int8), mapi.hold_key(text, text), mapi.keys_kept_since(),
+    mapi.find_key(text, text), mapi.keep_key(text, text, bytea, int, bytea, jsonb),
     mapi.claim_key(text, text)
     to mapi_app;
 

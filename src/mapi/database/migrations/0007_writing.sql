@@ -253,6 +253,7 @@ begin
     join mapi.tenants as tenant on tenant.id = one.tenant_id
     where
         one.tenant_id = mapi.current_tenant()
+        and one.closed is null
         and case
             when of_project is null and token_project is not null then one.id = token_project
             else one.name = coalesce(of_project, 'default')
@@ -328,12 +329,7 @@ begin
         return;
     end if;
     select one.request_hash, one.status, one.made into known
-    from mapi.idempotency_keys as one
-    where
-        one.tenant_id = mapi.current_tenant()
-        and one.principal = of_principal
-        and one.key = of_key
-        and one.created >= now() - interval '24 hours';
+    from mapi.find_key(of_principal, of_key) as one;
     if found then
         first_request := known.request_hash;
         first_status := known.status;
@@ -357,28 +353,13 @@ begin
     id := new_id;
     "user" := of_user;
 
-    perform mapi.drop_old_keys();
-    insert into mapi.idempotency_keys as one (
-        tenant_id, principal, key, request_hash, status, made
-    )
-    values (
-        mapi.current_tenant(), of_principal, of_key, of_request, 201,
+    perform mapi.keep_key(
+        of_principal, of_key, of_request, 201, null,
         jsonb_build_object(
             'project', project, 'created', created, 'started', started, 'version', version,
             'duration_seconds', duration_seconds, 'id', id, 'user', "user"
         )
-    )
-    on conflict (tenant_id, principal, key) do update set
-        request_hash = excluded.request_hash,
-        status = excluded.status,
-        body = null,
-        made = excluded.made,
-        created = now()
-    where one.created < now() - interval '24 hours';
-    if not found then
-        -- By a server that takes no lock. Nothing of this was done; tried again, it finds the other's.
-        raise exception 'the key was taken meanwhile' using errcode = 'serialization_failure';
-    end if;
+    );
 end;
 $$;
 

@@ -247,7 +247,7 @@ order by project.name
 delete from idempotency_keys as one
 where one.ctid = any (array(
     select old.ctid from idempotency_keys as old
-    where old.tenant_id = mapi.current_tenant() and old.created < now() - interval '24 hours'
+    where old.tenant_id = mapi.current_tenant() and old.created < mapi.keys_kept_since()
     order by old.created
     limit %(limit)s
     for update skip locked
@@ -257,16 +257,4 @@ where one.ctid = any (array(
 select is_held, first_request, first_status, answer from mapi.claim_key(%(principal)s, %(key)s)
 
 -- name: keep_answer
-insert into idempotency_keys as known (tenant_id, principal, key, request_hash, status, body)
-values (
-    mapi.current_tenant(), %(principal)s, %(key)s, %(hash)s, %(status)s, %(body)s
-)
-on conflict (tenant_id, principal, key) do update
-    set
-        request_hash = excluded.request_hash,
-        status = excluded.status,
-        body = excluded.body,
-        made = null,
-        created = now()
-    where known.created < now() - interval '24 hours'
-returning true
+select mapi.keep_key(%(principal)s, %(key)s, %(hash)s, %(status)s, %(body)s, null)
