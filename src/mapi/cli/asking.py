@@ -23,6 +23,8 @@ __all__ = ["PointedError", "asks", "client", "items_option", "pairs_of", "pointi
 _TRIES: Final = 3
 #: Of a UUID; its prefix may be left out.
 _RUN_LENGTH_MIN: Final = 36
+#: Where faults of what a file holds stand.
+_CONTENTS: Final = ("/image", "/table", "/content", "/data")
 #: Texts that are longer are shown around the place.
 _SHOWN: Final = 70
 
@@ -92,11 +94,14 @@ def _no_run(word: str) -> str:
 
 
 @contextlib.contextmanager
-def pointing(texts: Mapping[str, str | Sequence[str] | None]) -> Iterator[None]:
+def pointing(
+    texts: Mapping[str, str | Sequence[str] | None], *, about: str | None = None
+) -> Iterator[None]:
     """Turn a refusal into one that shows the words that it is about, with a caret below.
 
     Args:
         texts: what stood on the command line, by the name of the member that it was sent as.
+        about: the file whose content was sent, if there is one.
 
     Raises:
         PointedError: something was refused.
@@ -108,8 +113,19 @@ def pointing(texts: Mapping[str, str | Sequence[str] | None]) -> Iterator[None]:
         if fault is None:
             raise PointedError(str(error)) from None
         text = _text_at(fault.pointer, texts)
-        where = "" if text is not None or not fault.pointer else f"{fault.pointer.lstrip('/')}: "
+        where = "" if text is not None else _place(fault)
+        if about is not None and fault.pointer.startswith(_CONTENTS):
+            where = f"{about}: "
         raise PointedError(f"{where}{fault.message}", _below(fault, text)) from None
+
+
+def _place(fault: Fault) -> str:
+    """Return the words of a pointer (RFC 6901) that the message itself does not have."""
+    parts = [one.replace("~1", "/").replace("~0", "~") for one in fault.pointer.split("/")[1:]]
+    told = [one for one in parts if repr(one) not in fault.message]
+    if not told or fault.message.removeprefix("the ").startswith(f"{told[0]}"):
+        return ""
+    return f"{' '.join(told)}: "
 
 
 def _text_at(pointer: str, texts: Mapping[str, str | Sequence[str] | None]) -> str | None:

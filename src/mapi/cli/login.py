@@ -8,7 +8,6 @@ import sys
 import urllib.error
 import urllib.request
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import click
 
@@ -33,16 +32,19 @@ def command(*, url: str, project: str | None, token_stdin: bool) -> None:
 
     MAPI_URL, MAPI_TOKEN and MAPI_PROJECT win over the file, and `mapi logout` deletes it.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise click.UsageError(f"{url!r} is no address such as https://mapi.example.")
+    from mapi.errors import SettingError
+    from mapi.sdk.server import checked_url
+
+    try:
+        url = checked_url(url)
+    except SettingError as error:
+        raise click.UsageError(str(error)) from None
     if token_stdin:
         token = sys.stdin.readline().strip()
     elif not sys.stdin.isatty():
         raise click.UsageError("Nobody is here to type the token: pipe it in with --token-stdin.")
     else:
         token = str(click.prompt("Token", hide_input=True)).strip()
-    url = url.rstrip("/")
     session = _ask(url, token, "session", member="name")
     if project is not None:
         _check_project(_ask(url, token, "projects", member="projects"), project)

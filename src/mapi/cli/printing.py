@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "body_option",
     "cell",
     "format_option",
+    "labels_text",
     "local",
     "plain",
     "print_body",
@@ -117,11 +118,19 @@ def cell(value: Any) -> str:
     return shown(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Return labels as a series has them between its braces; none are an empty cell."""
+    from mapi.series.names import canonical_labels, series_text
+
+    return series_text("", canonical_labels(labels)).removeprefix("{").removesuffix("}")
+
+
 def say_there_are_more(count: int) -> None:
     """Say on standard error that a list has ended before its end."""
     from expr_tracker.cli.terminal import say
 
-    say(f"(there are more than these {count}: --limit N or --all)", err=True)
+    these = "this one" if count == 1 else f"these {count}"
+    say(f"(there are more than {these}: --limit N or --all)", err=True)
 
 
 def local(value: Any) -> Any:

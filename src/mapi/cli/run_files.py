@@ -116,7 +116,6 @@ _KINDS: Final = {
     "log": "log lines",
     "span": "spans",
     "document": "documents",
-    "media": "media items",
 }
 
 

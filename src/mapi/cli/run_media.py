@@ -11,7 +11,7 @@ import click
 from mapi.cli import candidates
 from mapi.cli.asking import PointedError, asks, items_option, pairs_of
 from mapi.cli.naming import counted
-from mapi.cli.printing import body_option, format_option, print_body, print_rows
+from mapi.cli.printing import body_option, format_option, labels_text, print_body, print_rows
 from mapi.cli.pruned import say_media_pruned
 from mapi.cli.run_writing import run_argument
 
@@ -92,7 +92,7 @@ def media(  # noqa: PLR0913 - its options
         [
             one.id,
             one.key,
-            one.labels,
+            labels_text(one.labels) if form == "table" else one.labels,
             one.step,
             one.format,
             one.width,

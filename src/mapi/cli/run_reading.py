@@ -9,7 +9,7 @@ import click
 from mapi.cli import candidates
 from mapi.cli.asking import asks, items_option, pairs_of
 from mapi.cli.naming import series_of
-from mapi.cli.printing import body_option, format_option, print_body, print_rows
+from mapi.cli.printing import body_option, format_option, labels_text, print_body, print_rows
 from mapi.cli.pruned import say_points_pruned, say_spans_pruned
 from mapi.cli.run_writing import run_argument
 
@@ -53,7 +53,9 @@ def metrics(
         return
     rows = [
         [
-            *(getattr(one, name) for name in _SERIES[:-1]),
+            one.key,
+            labels_text(one.labels) if form == "table" else one.labels,
+            *(getattr(one, name) for name in _SERIES[2:-1]),
             None if one.pruned is None else one.pruned.count,
         ]
         for one in found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mapi.cli import candidates
-from mapi.cli.asking import PointedError, asks, items_option, pairs_of
+from mapi.cli.asking import PointedError, asks, items_option, pairs_of, pointing
 from mapi.cli.naming import counted, series_of
 from mapi.cli.printing import body_option, print_body
 from mapi.cli.transfers import transfer
@@ -291,7 +291,10 @@ def log_image(  # noqa: PLR0913 - its options
     mapi runs log-image RUN confusion confusion.png --step 10 --label split=val
     """  # noqa: D301 - click reads the control character
     found = pairs_of(labels, what="a label")
-    with transfer("Sending", size_bytes=Path(file).stat().st_size) as progress:
+    with (
+        pointing({}, about=file),
+        transfer("Sending", size_bytes=Path(file).stat().st_size) as progress,
+    ):
         kept = api.runs.log_image(
             run, key, file, step=step, labels=found, caption=caption, progress=progress
         )
@@ -327,7 +330,7 @@ def log_table(  # noqa: PLR0913 - its options
     columns, rows = _table_of(file)
     found = pairs_of(labels, what="a label")
     size_bytes = 0 if file == "-" else Path(file).stat().st_size
-    with transfer("Sending", size_bytes=size_bytes) as progress:
+    with pointing({}, about=file), transfer("Sending", size_bytes=size_bytes) as progress:
         kept = api.runs.log_table(
             run,
             key,
@@ -353,14 +356,32 @@ def _table_of(file: str) -> tuple[list[str], list[list[Any]]]:
         document = _json(content.decode(errors="replace"))
         if not isinstance(document, dict) or set(document) != {"columns", "data"}:
             raise PointedError(f'{file}: expected JSON with "columns" and "data", or CSV.')
-        return document["columns"], document["data"]
+        columns, rows = document["columns"], document["data"]
+        if not isinstance(columns, list) or not isinstance(rows, list):
+            raise PointedError(f'{file}: "columns" is a list of names, "data" a list of rows.')
+        for at, row in enumerate(rows, 1):
+            if not isinstance(row, list) or len(row) != len(columns):
+                told = counted(len(row), "cells") if isinstance(row, list) else "no list of cells"
+                raise PointedError(
+                    f"{file}, row {at} of data: {told}, for {counted(len(columns), 'columns')}."
+                )
+        return columns, rows
     try:
-        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+        # An empty line is none of a table. Where a line ends is what editors count.
+        numbered = [(reader.line_num, line) for line in reader if line]
     except (csv.Error, UnicodeDecodeError) as error:
         raise PointedError(f"{file} is no CSV in UTF-8: {error}") from None
-    if not lines:
+    if not numbered:
         raise PointedError(f"{file} is empty.")
-    return lines[0], [[_cell(text) for text in line] for line in lines[1:]]
+    (_, header), *lines = numbered
+    for number, line in lines:
+        if len(line) != len(header):
+            raise PointedError(
+                f"{file}, line {number}: {counted(len(line), 'cells')}, and the header has "
+                f"{counted(len(header), 'columns')} ({', '.join(header)[:200]})."
+            )
+    return header, [[_cell(text) for text in line] for _, line in lines]
 
 
 def _cell(text: str) -> Any:

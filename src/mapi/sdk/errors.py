@@ -19,6 +19,7 @@ a token.
 from __future__ import annotations
 
 import email.utils
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -255,12 +256,18 @@ def error_of_answer(
         if status in _GATEWAY_STATUSES:
             problem = _said_by_gateway(status, where)
         else:
-            shown = body[:_SHOWN_BYTES].decode(errors="replace")
             return AnswerUnreadableError(
-                f"{where} was answered with status {status} and no problem of ours, but "
-                f"{shown!r}: is this the address of a mapi server?"
+                f"{where} was answered with status {status} and {_content(body)}: is this the address of a mapi server?"
             )
     return KINDS[problem.code](problem, retry_after_seconds=retry_after)
+
+
+def _content(body: bytes) -> str:
+    """Return what an answer that is not ours holds; of a page nobody wants to read the source."""
+    if re.match(rb"\s*<(!doctype html|html)", body, re.IGNORECASE) is not None:
+        return "a page of HTML"
+    text = " ".join(body[:_SHOWN_BYTES].decode(errors="replace").split())
+    return f"the text {text!r}" if text else "nothing"
 
 
 def refuse_other_content(

@@ -59,7 +59,7 @@ class MediaAbout(TypedDict, total=False):
     """Takes the bytes that went, and how many there are."""
 
 
-def content_of_file(content: Any) -> tuple[bytes, MediaFormat]:
+def content_of_file(content: Any, *, at: str = "/content") -> tuple[bytes, MediaFormat]:
     """Return bytes, or those of a file, that are a PNG, a JPEG or a table already.
 
     Raises:
@@ -67,13 +67,11 @@ def content_of_file(content: Any) -> tuple[bytes, MediaFormat]:
         OSError: the file cannot be read.
     """
     if isinstance(content, str | os.PathLike):
-        with Path(checked_path(content, at="/content")).open("rb") as file:
+        with Path(checked_path(content, at=at)).open("rb") as file:
             content = file.read(MEDIA_BYTES_MAX + 1)
     if not isinstance(content, bytes | bytearray | memoryview):
-        raise InvalidError(
-            Fault("/content", f"{shown(content)} is neither bytes nor the path of a file")
-        )
-    return _checked(bytes(content), "/content")
+        raise InvalidError(Fault(at, f"{shown(content)} is neither bytes nor the path of a file"))
+    return _checked(bytes(content), at)
 
 
 def content_of_image(image: Any) -> tuple[bytes, MediaFormat]:
@@ -83,6 +81,12 @@ def content_of_image(image: Any) -> tuple[bytes, MediaFormat]:
         InvalidError: it is none, or no PNG or JPEG of a size that is kept.
         OSError: the file cannot be read.
     """
+    if isinstance(image, str | os.PathLike | bytes):
+        # The library keeps more formats than the platform: this says at once what is kept here.
+        content, kind = content_of_file(image, at="/image")
+        if kind is MediaFormat.TABLE:
+            raise InvalidError(Fault("/image", "the content is a table, which log_table keeps"))
+        return content, kind
     from expr_tracker.media import Image  # noqa: PLC0415 - an extra, or heavy
 
     def made() -> Image:

@@ -9,6 +9,7 @@ holds is for the address that stands beside it, and is sent to no other.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -120,8 +121,23 @@ def checked_url(url: str) -> str:
         is_whole, parts = False, urlsplit("")
     if not is_whole or parts.query or parts.fragment or parts.username is not None:
         shown = url.rpartition("@")[2]  # a password may stand before it
-        raise SettingError(f"{shown!r} is no address such as https://mapi.example.")
+        raise SettingError(f"{shown!r} is no address such as https://mapi.example{_slip(shown)}.")
+    interface = re.search(r"/v1(/|$)", parts.path)
+    if interface is not None:
+        host = f"{parts.scheme}://{parts.netloc}"
+        raise SettingError(
+            f"{url!r} leads into the interface: the address of the server ends before /v1, "
+            f"{host}{parts.path[: interface.start()]}."
+        )
     return url.rstrip("/")
+
+
+def _slip(url: str) -> str:
+    if "," in url or " " in url.strip():
+        return ": it is one, without commas or spaces"
+    if "://" not in url:
+        return f": write it with http:// or https:// before it, http://{url}"
+    return ""
 
 
 def _checked_token(token: str) -> str:

@@ -56,6 +56,16 @@ _JPEG_DEPTHS: Final = frozenset({8, 12})
 _Cell = str | bool | int | float | None
 
 
+#: What people take for an image that is kept, by its first bytes.
+_OTHERS: Final = {
+    b"GIF8": "a GIF",
+    b"RIFF": "a WebP or another RIFF file",
+    b"BM": "a BMP",
+    b"<svg": "an SVG",
+    b"%PDF": "a PDF",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class MediaHeader:
     """What content is."""
@@ -83,7 +93,13 @@ def media_header(content: bytes) -> MediaHeader:
         return _jpeg(content)
     if content[:64].lstrip(b" \t\r\n").startswith(b"{"):
         return _table(content)
+    other = next((name for begin, name in _OTHERS.items() if content.startswith(begin)), None)
+    if other is not None:
+        return _refuse(f"the content is {other}, which is not kept: send a PNG or a JPEG")
     begin = content[:8].hex(" ") or "nothing"
+    text = content[:8].decode("ascii", "replace")
+    if content and text.isprintable() and text.isascii():
+        begin = f"the text {text}"
     return _refuse(f"the content begins with {begin}: neither PNG nor JPEG nor a table in JSON")
 
 

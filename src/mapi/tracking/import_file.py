@@ -99,7 +99,7 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, ExportLine]]:
                     replace(
                         one,
                         pointer=pointer("lines", number) + one.pointer,
-                        message=one.message.replace("the body is", "the line is", 1),
+                        message=_unread(number, line) if one.code else one.message,
                         code="",
                     )
                     for one in error.faults
@@ -107,6 +107,15 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, ExportLine]]:
             ) from None
         yield number, found
         number += 1
+
+
+def _unread(number: int, line: bytes) -> str:
+    """Return why a line of a file is none, for whoever chose the file."""
+    if number == 0:
+        return "the file is no jsonl export: its first line is no JSON in UTF-8"
+    if not line.endswith(b"\n"):
+        return "the file ends within the line: it is torn, so copy or export it again"
+    return "the line is no JSON in UTF-8"
 
 
 def check_file(file: BinaryIO, *, now_us: int) -> FileFacts:

@@ -179,6 +179,46 @@ def test_images_and_tables_are_kept(mapi: Any, run: str, tmp_path: Path) -> None
     assert "no CSV in UTF-8" in mapi("runs", "log-table", run, "tab", str(bad), code=2).err
 
 
+def test_a_table_whose_lines_differ_is_told_with_the_line_of_the_file(
+    mapi: Any, run: str, tmp_path: Path
+) -> None:
+    table = tmp_path / "a.csv"
+    for text, said in (
+        ("a,b\n1,2\n3\n", ", line 3: 1 cell, and the header has 2 columns (a, b)."),
+        ('a,b\n"1\n1",2\n\n3,4,5\n', ", line 5: 3 cells, and the header has 2 columns (a, b)."),
+        ('{"columns": ["a"], "data": [[1], [1, 2]]}', ", row 2 of data: 2 cells, for 1 column."),
+        (
+            '{"columns": ["a"], "data": [[1], 2]}',
+            ", row 2 of data: no list of cells, for 1 column.",
+        ),
+        ('{"columns": 1, "data": []}', ': "columns" is a list of names, "data" a list of rows.'),
+    ):
+        table.write_text(text, encoding="utf-8")
+        err = mapi("runs", "log-table", run, "tab", str(table), code=2).err
+        assert err == f"Error: {table}{said}\n"
+    table.write_text("a,b\n1,2\n\n", encoding="utf-8")
+    assert "table 2 x 1" in mapi("runs", "log-table", run, "tab", str(table)).out
+
+
+def test_a_file_that_is_no_image_is_named_with_what_it_is(
+    mapi: Any, run: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.gif"
+    Image.new("L", (3, 2)).save(file)
+    err = mapi("runs", "log-image", run, "img", str(file), code=2).err
+    assert err == (
+        f"Error: {file}: the content is a GIF, which is not kept: send a PNG or a JPEG\n"
+    )
+    file.write_text('"type"', encoding="utf-8")
+    err = mapi("runs", "log-image", run, "img", str(file), code=2).err
+    assert err.startswith(f'Error: {file}: the content begins with the text "type": neither PNG')
+
+
+def test_a_key_that_is_wrong_is_told_as_it_was_written(mapi: Any) -> None:
+    err = mapi("runs", "create", "--tag", "a/../b=1", code=2).err
+    assert err.startswith("Error: tags: 'a/../b' is no key of a tag"), err
+
+
 def test_lines_come_from_standard_input(
     mapi: Any, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,7 +315,8 @@ def test_an_export_is_taken_back(mapi: Any, run: str, tmp_path: Path) -> None:
     assert said.err == ""
     assert json.loads(mapi("runs", "import", target, "-o", "json").out)["runs"] == [run]
     (tmp_path / "torn.jsonl").write_bytes(Path(target).read_bytes()[:-20])
-    assert "line 7" in mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err
+    err = mapi("runs", "import", str(tmp_path / "torn.jsonl"), code=2).err
+    assert "line 7: the file ends within the line: it is torn, so copy or export it again" in err
     assert "does not exist" in mapi("runs", "import", str(tmp_path / "none"), code=2).err
 
 

@@ -135,7 +135,8 @@ def test_a_file_that_cannot_be_imported_is_told_with_its_line(
     param = next(at for at, line in enumerate(lines) if '"type":"param"' in line)
     for changed, said in (
         (lines[:-1], f"line {len(lines)}: the file ends without its last line: it is torn"),
-        (["id,name", *lines], "line 1: the line is no JSON in UTF-8"),
+        (["id,name", *lines], "line 1: the file is no jsonl export: its first line is no JSON"),
+        ([lines[0], "nothing", *lines[1:]], "line 2: the line is no JSON in UTF-8\n"),
         ([*lines[:param], lines[param].replace('"lr"', "5")], f"line {param + 1}, key: "),
         (
             [line.replace('"text":"0.1"', '"text":"0.2"') for line in lines],

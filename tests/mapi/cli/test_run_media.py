@@ -57,6 +57,15 @@ def test_the_media_of_a_run_are_a_list_that_can_be_narrowed(mapi: Any, drawn: st
     assert [one["id"] for one in body["media"]] == [one["id"] for one in (first, second, table)]
 
 
+def test_labels_in_a_table_stand_as_in_a_series(mapi: Any, drawn: str) -> None:
+    mapi("runs", "log-metric", drawn, "loss=1", "--label", "split=val", "--label", "fold=1")
+    mapi("runs", "log-metric", drawn, "acc=1")
+    for command, told in (("media", "split=val"), ("metrics", "fold=1,split=val")):
+        out = mapi("runs", command, drawn).out
+        assert told in out.split()
+        assert "{" not in out
+
+
 def test_show_tells_of_media_by_their_series(mapi: Any, drawn: str) -> None:
     lines = [
         line for line in mapi("runs", "show", drawn).out.splitlines() if line.startswith("media")

@@ -128,3 +128,25 @@ def test_a_token_that_could_be_no_header_is_refused_and_not_shown(
 def test_a_time_limit_is_a_time(seconds: float) -> None:
     with pytest.raises(mapi.SettingError, match="timeout_seconds"):
         mapi.Client("http://a.example", token="t", timeout_seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("127.0.0.1:8899", "with http:// or https:// before it, http://127.0.0.1:8899."),
+        ("http://a:1,http://b:2", "it is one, without commas or spaces."),
+        ("http://127.0.0.1:8899/v1", "ends before /v1, http://127.0.0.1:8899."),
+        ("https://mapi.example/v1/runs/", "ends before /v1, https://mapi.example."),
+    ],
+)
+def test_a_slip_in_an_address_is_answered_with_how_it_is_written(
+    variables: dict[str, str], url: str, said: str
+) -> None:
+    with pytest.raises(mapi.SettingError) as caught:
+        found(variables, url=url, token="t")
+    assert str(caught.value).endswith(said)
+
+
+def test_an_address_below_a_path_is_one(variables: dict[str, str]) -> None:
+    url = "https://example.org/mapi/v10"
+    assert found(variables, url=url, token="t")[0] == url

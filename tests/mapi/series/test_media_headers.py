@@ -82,8 +82,10 @@ def test_content_says_what_it_is(content: bytes, header: MediaHeader) -> None:
 
 REFUSED = [
     (b"", "begins with nothing"),
-    (b"GIF89a", "neither PNG nor JPEG nor a table"),
-    (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "neither"),
+    (b"GIF89a", "a GIF, which is not kept: send a PNG or a JPEG"),
+    (b"hello world", "begins with the text hello wo: neither PNG"),
+    (b"\x00\x01", "begins with 00 01: neither PNG nor JPEG nor a table"),
+    (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "an SVG, which is not kept"),
     (b"<script>", "neither"),
     (b"\x89PNG\r\n\x1a\r" + png()[8:], "neither"),
     (png(width=0), "0 x 3 pixels"),
