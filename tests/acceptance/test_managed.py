@@ -441,3 +441,19 @@ def test_what_is_no_name_makes_no_tenant_and_no_member(installation: Installatio
         assert done.returncode == 1, done.stdout
         assert done.stderr.startswith("Error: ")
         assert " name of a " in done.stderr
+
+
+def test_a_migration_sets_the_password_of_a_role_that_was_there_only_if_it_is_asked_to(
+    managed_postgres: ManagedPostgres, tmp_path: Path
+) -> None:
+    database = managed_postgres.new_database()
+    assert run_mapi(tmp_path / "home", "migrate", **database.settings).returncode == 0
+    before, database.password = database.url, "mistyped"
+    done = run_mapi(tmp_path / "home", "migrate", **database.settings)
+    assert done.returncode == 1
+    assert "--set-password" in done.stderr
+    assert "mistyped" not in done.stderr
+    psycopg.connect(before).close()
+    done = run_mapi(tmp_path / "home", "migrate", "--set-password", **database.settings)
+    assert done.returncode == 0, done.stderr
+    psycopg.connect(database.url).close()

@@ -24,6 +24,7 @@ from psycopg.pq import PGconn, Ping
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from mapi.database.isolation import POWERS, power_words
 from mapi.database.session import SESSION_SETTINGS, as_options, role_settings
 from mapi.errors import DatabaseError, StateError, UnavailableError
 
@@ -302,20 +303,13 @@ def _beginning(reach: Reach, *, is_snapshot: bool = False) -> bytes:
 
 async def _refuse_unfit(connection: Connection) -> None:
     """Refuse a role that could see every tenant, and a pooler whose connections are not set."""
-    found = await connection.execute(
-        "select rolsuper or rolbypassrls or rolcreaterole or exists ("
-        "select from pg_roles as owner where owner.rolname = 'mapi_owner'"
-        " and pg_has_role(pg_roles.oid, owner.oid, 'member')),"
-        " rolname, current_database() from pg_roles where rolname = current_user"
-    )
-    has_power, name, database = await found.fetchone() or (True, "?", "?")
-    if has_power:
-        raise DatabaseError(
-            f"The role {name!r} of MAPI_DATABASE_URL is a superuser, passes over row-level security, "
-            "makes roles or is a member of mapi_owner, so one mistake would show a tenant to another. Put its URL into "
-            "MAPI_DATABASE_ADMIN_URL, name a new role and a password in MAPI_DATABASE_URL, and "
-            "run `mapi migrate`, which makes that role."
-        )
+    # The role of the session: whoever it was set to act for, it can act as itself again.
+    found = await connection.execute("select session_user::text, current_database()::text")
+    name, database = await found.fetchone() or ("?", "?")
+    found = await connection.execute(POWERS, [name])
+    (powers,) = await found.fetchone() or (["is not known"],)
+    if powers:
+        raise DatabaseError(power_words(name, powers))
     found = await connection.execute(
         "select name, current_setting(name) from unnest(%s::text[]) as name",
         [list(SESSION_SETTINGS)],

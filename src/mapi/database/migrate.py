@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
+from mapi.database.isolation import let_in_alone, refuse_power
 from mapi.database.session import role_settings
 from mapi.errors import DatabaseError
 
@@ -76,7 +78,9 @@ def migrations() -> list[Migration]:
     )
 
 
-def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
+def migrate(
+    admin_url: str, *, login: str, password: str | None, sets_password: bool = False
+) -> list[str]:
     """Bring the database to this version and let ``login`` in.
 
     Several programs may call this at once: the others wait, and find nothing to do.
@@ -84,13 +88,16 @@ def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
     Args:
         admin_url: connects as a role that may create roles and schemas.
         login: the role that the server connects with; made if it is missing.
-        password: its password; ``None`` leaves what it has.
+        password: its password; ``None`` is not looked at.
+        sets_password: a role that was there has this password from now on. Otherwise it keeps its
+            own, which others may log in with.
 
     Returns:
         The names of the migrations that were applied now.
 
     Raises:
-        DatabaseError: the database is too old, written by another version, or refuses.
+        DatabaseError: the database is too old, written by another version, or refuses; the login has
+            power over what keeps tenants apart, or another password.
     """
     try:
         with psycopg.connect(admin_url, autocommit=True) as connection:
@@ -100,10 +107,11 @@ def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
                     f"{_OLDEST_VERSION // 10000} is the oldest that works."
                 )
             with _alone(connection):
-                _make_roles(connection, login, password)
+                _make_roles(connection, login, password, sets_password=sets_password)
                 _make_schema(connection)
                 # One that is refused takes back what was made for it.
                 pending(connection)
+            _require_opening(admin_url, login, password)
             applied = []
             while (name := _apply_next(connection)) is not None:
                 applied.append(name)
@@ -112,15 +120,25 @@ def migrate(admin_url: str, *, login: str, password: str | None) -> list[str]:
         raise DatabaseError(f"The database cannot be migrated: {error}") from error
 
 
-def make_roles(admin_url: str, *, login: str, password: str | None) -> None:
+def make_roles(
+    admin_url: str, *, login: str, password: str | None, sets_password: bool = False
+) -> None:
     """Make the roles that a database needs before a backup is restored into it.
 
+    Args:
+        admin_url: connects as a role that may create roles and schemas.
+        login: as for `migrate`.
+        password: as for `migrate`.
+        sets_password: as for `migrate`.
+
     Raises:
-        DatabaseError: the database refuses.
+        DatabaseError: the database refuses; the login has power, or another password.
     """
     try:
-        with psycopg.connect(admin_url, autocommit=True) as connection, _alone(connection):
-            _make_roles(connection, login, password)
+        with psycopg.connect(admin_url, autocommit=True) as connection:
+            with _alone(connection):
+                _make_roles(connection, login, password, sets_password=sets_password)
+            _require_opening(admin_url, login, password)
     except psycopg.Error as error:
         raise DatabaseError(f"The roles cannot be made: {error}") from error
 
@@ -230,22 +248,51 @@ def ensure_tenant(admin_url: str, name: str, limits: str = "{}") -> int:
     return int(found[0])
 
 
-def _make_roles(connection: psycopg.Connection[Any], login: str, password: str | None) -> None:
+def _make_roles(
+    connection: psycopg.Connection[Any], login: str, password: str | None, *, sets_password: bool
+) -> None:
     """Make owner, application role and login where they are missing; all of it can be repeated."""
+    # Before anything is made, and before a membership is given that would be such a power itself.
+    refuse_power(connection, login)
     for role in RESERVED_ROLES:
         _make_role(connection, role, "nologin")
-    _make_role(connection, login, "login")
+        _refuse_seeing_role(connection, role)
+    is_new = _make_role(connection, login, "login")
     name = sql.Identifier(login)
-    if password is not None:
+    # The password of one that is there opens other databases too, perhaps of servers that run.
+    if password is not None and (is_new or sets_password):
         connection.execute(
             sql.SQL("alter role {} password {}").format(name, sql.Literal(password))
         )
     connection.execute("grant mapi_owner to current_user")
     connection.execute(sql.SQL("grant mapi_app to {}").format(name))
+    let_in_alone(connection, login)
     # The staging tables of a connection. No dump of the schema has this.
     database = sql.Identifier(connection.info.dbname)
     connection.execute(sql.SQL("grant temporary on database {} to mapi_app").format(database))
     _give_settings(connection, login)
+
+
+def _require_opening(admin_url: str, login: str, password: str | None) -> None:
+    """Refuse a password that does not open: the role was there, and has another.
+
+    The way is the admin's: a pooler may not run yet, or not know the role.
+    """
+    if password is None:
+        return
+    try:
+        url = make_conninfo(
+            admin_url, user=login, password=password, connect_timeout=_CONNECT_SECONDS
+        )
+        psycopg.connect(url).close()
+    except psycopg.OperationalError as error:
+        said = " ".join(str(error).split())
+        raise DatabaseError(
+            f"The role {login!r} was there before, keeps its password, and the one in "
+            f"MAPI_DATABASE_URL does not open the database ({said}). Put its own there; or give it "
+            "this one with `mapi migrate --set-password` (or ALTER ROLE), after which everything that "
+            "logs in as that role, to any database of the server, needs it; or name a new role."
+        ) from error
 
 
 def _give_settings(connection: psycopg.Connection[Any], login: str) -> None:
@@ -272,12 +319,9 @@ def _make_schema(connection: psycopg.Connection[Any]) -> None:
         connection.execute(statement)
 
 
-def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralString) -> None:
-    found = connection.execute(
-        "select rolsuper or rolbypassrls or rolcreaterole, rolname = current_user from pg_roles"
-        " where rolname = %s",
-        [name],
-    ).fetchone()
+def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralString) -> bool:
+    """Make a role if it is missing; say whether it was."""
+    found = connection.execute("select from pg_roles where rolname = %s", [name]).fetchone()
     if found is None:
         connection.execute(
             sql.SQL("create role {} nosuperuser nobypassrls nocreatedb nocreaterole ").format(
@@ -285,10 +329,18 @@ def _make_role(connection: psycopg.Connection[Any], name: str, kind: LiteralStri
             )
             + sql.SQL(kind)
         )
-    elif found[0] or found[1]:
+    return found is None
+
+
+def _refuse_seeing_role(connection: psycopg.Connection[Any], name: str) -> None:
+    """Refuse a role of our own that somebody has given power over row-level security."""
+    found = connection.execute(
+        "select from pg_roles where rolname = %s and (rolsuper or rolbypassrls)", [name]
+    ).fetchone()
+    if found is not None:
         raise DatabaseError(
-            f"The role {name!r} is a superuser, passes over row-level security, makes roles or is that of "
-            "MAPI_DATABASE_ADMIN_URL, so it could see every tenant. Name another role in MAPI_DATABASE_URL; `mapi migrate` makes it."
+            f"The role {name!r} is a superuser or passes over row-level security, so the server would "
+            f"see every tenant: ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, then `mapi migrate` again."
         )
 
 

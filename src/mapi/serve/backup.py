@@ -199,7 +199,8 @@ def restore_backup(settings: Settings, path: Path) -> tuple[Manifest, list[str]]
         # First in but for the home, last out: with the database stopped.
         takes_back = undo.enter_context(ExitStack())
         admin_url, login, password = _empty_database(settings, undo, takes_back)
-        make_roles(admin_url, login=login, password=password)
+        is_ours = settings.database_url is None
+        make_roles(admin_url, login=login, password=password, sets_password=is_ours)
         folder = undo.enter_context(own_folder(Path(tempfile.gettempdir()), _ASIDE))
         dump = folder / _DUMP
         arrival = _Arrival(_store(settings), checksums, brought=[])

@@ -19,6 +19,7 @@ import psycopg
 from mapi.config import VARIABLES, unread_variables
 from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries, find_identity
+from mapi.database.isolation import other_logins, unguarded_tables
 from mapi.database.migrate import require_migrated
 from mapi.errors import MapiError
 from mapi.objects.opening import open_store
@@ -160,8 +161,27 @@ async def _database(settings: Settings) -> Finding:
     await door.open()  # refuses a role with power
     await door.close()
     with psycopg.connect(url) as connection:
+        unguarded, others = unguarded_tables(connection), other_logins(connection)
+        database = connection.info.dbname
         row = connection.execute("select extract(epoch from clock_timestamp())").fetchone()
         version = connection.info.server_version // 10_000
+    if unguarded:
+        return Finding(
+            "database",
+            Verdict.FAILED,
+            f"Row-level security does not keep tenants apart in {', '.join(unguarded)}: it is not "
+            "enabled and forced with a policy that asks for the tenant. Somebody has changed the "
+            "schema: stop the servers, and put back what was there (in a new database, `mapi migrate` "
+            "makes it) or restore a backup.",
+        )
+    if others:
+        return Finding(
+            "database",
+            Verdict.WARNING,
+            f"Other roles may connect to this database and see what the server sees: "
+            f"{', '.join(others)}. If they are another installation's, let its owner run REVOKE CONNECT "
+            f'ON DATABASE "{database}" FROM PUBLIC, {", ".join(others)}.',
+        )
     assert row is not None
     apart = abs(float(row[0]) - time.time())
     if apart > _CLOCK_SECONDS_MAX:

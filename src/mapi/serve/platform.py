@@ -94,7 +94,8 @@ def lay_foundation(settings: Settings, undo: ExitStack, *, held: Held = nullcont
         return _external(settings)
     server = start_embedded(settings, undo, held=held)
     password = database_password(settings)
-    migrate(server.superuser_url(), login=LOGIN, password=password)
+    # Its roles are ours alone, so the file that has the password is right.
+    migrate(server.superuser_url(), login=LOGIN, password=password, sets_password=True)
     url = server.url(LOGIN, password, "postgres")
     token = _local_token(settings.home, server.superuser_url())
     return Foundation(url, admin_url=server.superuser_url(), token=token, server=server)
@@ -132,8 +133,12 @@ def reach_foundation(
     return Foundation(url, admin_url=server.superuser_url())
 
 
-def migrate_all(settings: Settings) -> list[str]:
+def migrate_all(settings: Settings, *, sets_password: bool = False) -> list[str]:
     """Bring the database to this version, and return the names of what was applied.
+
+    Args:
+        settings: what the operator decides.
+        sets_password: the role of MAPI_DATABASE_URL has the password there from now on.
 
     Raises:
         DatabaseError: the database cannot be started, reached or migrated.
@@ -145,15 +150,16 @@ def migrate_all(settings: Settings) -> list[str]:
             server = embedded_server(settings)
             if not server.attach():
                 server = start_embedded(settings, undo)
+            password = database_password(settings)
             return migrate(
-                server.superuser_url(), login=LOGIN, password=database_password(settings)
+                server.superuser_url(), login=LOGIN, password=password, sets_password=True
             )
         if settings.database_admin_url is None:
             raise SettingError(
                 "MAPI_DATABASE_ADMIN_URL is not set: name the database as a role that may create "
                 "roles and schemas, such as postgresql://postgres:...@host/mapi."
             )
-        return _migrate_external(settings)
+        return _migrate_external(settings, sets_password=sets_password)
 
 
 def start_embedded(
@@ -239,7 +245,7 @@ def require_one_database(settings: Settings) -> None:
     )
 
 
-def _migrate_external(settings: Settings) -> list[str]:
+def _migrate_external(settings: Settings, *, sets_password: bool) -> list[str]:
     assert settings.database_url is not None
     assert settings.database_admin_url is not None
     login = login_of(settings.database_url)
@@ -249,6 +255,7 @@ def _migrate_external(settings: Settings) -> list[str]:
         settings.database_admin_url,
         login=login,
         password=None if password is None else str(password),
+        sets_password=sets_password,
     )
 
 

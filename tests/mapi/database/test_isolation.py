@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -10,10 +9,13 @@ import pytest
 from psycopg import errors, sql
 
 from mapi.database.door import Database, Reach
+from mapi.database.isolation import other_logins, unguarded_tables
+from mapi.database.migrate import migrate
 from mapi.errors import DatabaseError
 
 if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
+    from tests.services.postgres import ManagedDatabase, ManagedPostgres
 
     from mapi.database.embedded.server import EmbeddedServer
 
@@ -319,28 +321,94 @@ async def test_a_reach_of_some_projects_hides_the_runs_of_others(
             assert await cursor.fetchone() == (expected,)
 
 
-async def test_a_role_with_power_does_not_get_to_serve(server: EmbeddedServer) -> None:
-    powerful = Database(server.superuser_url(), connections=2)
-    with pytest.raises(DatabaseError, match="superuser, passes over"):
-        await powerful.open()
+POWERS = {
+    "superuser": "is a superuser",
+    "bypassrls": "BYPASSRLS",
+    "createrole": "CREATEROLE",
+    "replication": "REPLICATION",
+}
+
+
+def run(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
 
 
 @pytest.mark.parametrize(
-    ("power", "grant"),
-    [("createrole", ""), ("bypassrls", ""), ("", "grant mapi_owner to {}")],
-    ids=["makes roles", "passes over policies", "member of the owner"],
+    ("statement", "words"),
+    [
+        *((f'alter role "{{login}}" {power}', words) for power, words in POWERS.items()),
+        *(
+            (f'create role "of {{login}}" {power}; grant "of {{login}}" to "{{login}}"', words)
+            for power, words in POWERS.items()
+        ),
+        ('grant mapi_owner to "{login}"', "is a member of mapi_owner"),
+        ('alter database "{name}" owner to "{login}"', "owns the database"),
+        ('alter schema mapi owner to "{login}"', "owns the schema mapi"),
+        ('alter table mapi.runs owner to "{login}"', "owns the schema mapi"),
+        ('grant pg_execute_server_program to "{login}"', "files of the database server"),
+    ],
 )
-async def test_a_role_that_could_give_itself_power_does_not_get_to_serve(
-    server: EmbeddedServer, power: str, grant: str
+async def test_a_login_with_power_gets_neither_to_serve_nor_to_migrate(
+    managed_database: ManagedDatabase, statement: str, words: str
 ) -> None:
-    name = f"strong_{secrets.token_hex(6)}"
-    with psycopg.connect(server.superuser_url(), autocommit=True) as connection:
-        connection.execute(f"create role {name} login password 'p' {power}".encode())
-        connection.execute(f"grant mapi_app to {name}".encode())
-        connection.execute(grant.format(name).encode() or b"select 1")
-        strong = Database(server.url(name, "p", "postgres"), connections=2)
-        try:
-            with pytest.raises(DatabaseError, match="one mistake would show a tenant to another"):
-                await strong.open()
-        finally:
-            connection.execute(f"drop role {name}".encode())
+    found = managed_database
+    migrate(found.operator_url, login=found.login, password=found.password)
+    run(found.superuser_url, statement.format(login=found.login, name=found.name))
+    said = f"The role '{found.login}' of MAPI_DATABASE_URL .*{words}.*name a new role"
+    with pytest.raises(DatabaseError, match=said):
+        await Database(found.url, connections=2).open()
+    with pytest.raises(DatabaseError, match=said):
+        migrate(found.superuser_url, login=found.login, password=found.password)
+
+
+def test_a_migration_that_is_refused_for_its_login_makes_nothing(
+    managed_database: ManagedDatabase,
+) -> None:
+    with pytest.raises(DatabaseError, match="'operator' of MAPI_DATABASE_URL may make roles"):
+        migrate(managed_database.operator_url, login="operator", password=None)
+    with psycopg.connect(managed_database.operator_url) as connection:
+        found = connection.execute("select to_regnamespace('mapi')").fetchone()
+    assert found == (None,)
+
+
+@pytest.mark.parametrize(
+    ("statement", "tables"),
+    [
+        ("alter table mapi.runs disable row level security", ["runs"]),
+        ("alter table mapi.runs no force row level security", ["runs"]),
+        ("drop policy tenant on mapi.runs", ["runs"]),
+        ("create policy more on mapi.runs using (true)", ["runs"]),
+        ("create policy more on mapi.runs for select to mapi_app using (true)", ["runs"]),
+        ("alter policy tenant on mapi.runs with check (true)", ["runs"]),
+        ("create table mapi.more (tenant_id int)", ["more"]),
+        ("create policy more on mapi.runs as restrictive using (status <> 'lost')", []),
+    ],
+)
+def test_a_table_that_does_not_keep_tenants_apart_is_found(
+    managed_database: ManagedDatabase, statement: str, tables: list[str]
+) -> None:
+    found = managed_database
+    migrate(found.operator_url, login=found.login, password=found.password)
+    with psycopg.connect(found.url) as connection:
+        assert unguarded_tables(connection) == []
+    run(found.superuser_url, statement)
+    with psycopg.connect(found.url) as connection:
+        assert unguarded_tables(connection) == tables
+
+
+def test_the_login_of_an_installation_opens_no_other_of_the_same_server(
+    managed_postgres: ManagedPostgres,
+) -> None:
+    one, two = managed_postgres.new_database(), managed_postgres.new_database()
+    for found in (one, two):
+        migrate(found.operator_url, login=found.login, password=found.password)
+    for found, other in ((one, two), (two, one)):
+        with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
+            psycopg.connect(found.url, dbname=other.name)
+        with psycopg.connect(found.url) as connection:
+            assert other_logins(connection) == []
+    run(one.operator_url, f'grant connect on database "{one.name}" to "{two.login}"')
+    with psycopg.connect(one.url) as connection:
+        assert other_logins(connection) == [two.login]

@@ -17,6 +17,8 @@ from mapi.errors import DatabaseError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.services.postgres import ManagedDatabase, ManagedPostgres
+
     from mapi.database.embedded.server import EmbeddedServer
 
 
@@ -139,19 +141,36 @@ def test_migrations_that_were_cut_anywhere_end_as_those_that_were_not(
     assert catalogue(empty) == whole
 
 
-def test_a_login_with_power_is_refused(empty: str) -> None:
-    with pytest.raises(DatabaseError, match="could see every tenant"):
-        migrate(empty, login="postgres", password=None)
+def opens(url: str) -> bool:
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError as error:
+        return "password authentication failed" not in str(error)
+    return True
 
 
-def test_the_role_that_migrates_is_not_the_one_that_serves(
-    server: EmbeddedServer, empty: str
+def test_a_role_that_was_there_keeps_its_password_and_another_is_told(
+    managed_postgres: ManagedPostgres,
 ) -> None:
-    name = f"admin_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server.superuser_url(), autocommit=True) as connection:
-        connection.execute(f"create role {name} login createrole password 'p'".encode())
-        try:
-            with pytest.raises(DatabaseError, match="makes roles or is that of"):
-                migrate(empty, login=name, password=None)
-        finally:
-            connection.execute(f"drop role {name}".encode())
+    one, two = managed_postgres.new_database(), managed_postgres.new_database()
+    migrate(one.operator_url, login=one.login, password=one.password)
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match="--set-password") as told:
+            migrate(two.operator_url, login=one.login, password="other")
+        assert repr(one.login) in str(told.value)
+        assert opens(one.url)
+    with psycopg.connect(two.operator_url) as connection:
+        assert len(pending(connection)) == len(migrations())
+    migrate(two.operator_url, login=one.login, password="other", sets_password=True)
+    assert not opens(one.url)
+    one.password = "other"
+    assert opens(one.url)
+
+
+def test_a_role_that_was_there_is_taken_with_its_own_password(
+    managed_database: ManagedDatabase,
+) -> None:
+    found = managed_database
+    for _ in range(2):
+        migrate(found.operator_url, login=found.login, password=found.password)
+        assert opens(found.url)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from mapi.cli import main
 from mapi.config import settings_from, unread_variables
+from mapi.database.migrate import migrate
 from mapi.serve.doctor import Finding, Verdict, examine
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.services.postgres import ManagedDatabase
 
 pytestmark = pytest.mark.anyio
 
@@ -71,3 +75,29 @@ def test_a_wrong_setting_is_a_failed_check(
     assert capsys.readouterr().out == (
         "failed  settings  MAPI_TRASH_DAYS='abc': expected a whole number from 0 up.\n"
     )
+
+
+async def test_a_database_that_does_not_keep_tenants_or_installations_apart_is_told(
+    tmp_path: Path, managed_database: ManagedDatabase
+) -> None:
+    base = managed_database
+    migrate(base.operator_url, login=base.login, password=base.password)
+
+    async def look(statement: str) -> Finding:
+        with psycopg.connect(base.superuser_url, autocommit=True) as connection:
+            connection.execute(statement.encode())
+        return (await findings(tmp_path / "home", MAPI_DATABASE_URL=base.url))["database"]
+
+    assert (await look("select")).verdict is Verdict.OK
+    other = f"other_{base.name}"
+    let_in = await look(
+        f'create role "{other}" login in role mapi_app;'
+        f' grant connect on database "{base.name}" to "{other}"'
+    )
+    assert (let_in.verdict, other in let_in.text) == (Verdict.WARNING, True)
+    opened = await look("alter table mapi.tokens no force row level security")
+    assert opened.verdict is Verdict.FAILED
+    assert "in tokens: " in opened.text
+    powerful = await look(f'alter role "{base.login}" createrole')
+    assert powerful.verdict is Verdict.FAILED
+    assert "may make roles" in powerful.text
