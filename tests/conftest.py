@@ -34,7 +34,7 @@ NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "WEBHOOK_URL")
 def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let what is temporary, of programs under test too, land where pytest clears up.
 
-    A program that is killed, and a session that is, leaves what it has there.
+    A program that is killed, and a run of the tests that is, leaves what it has there.
     """
     with pytest.MonkeyPatch.context() as patch:
         folder = str(tmp_path_factory.mktemp("t"))

@@ -90,7 +90,9 @@ async def claim_key(
     cursor = await connection.execute(
         query("access.claim_key"), {"principal": principal.token_id, "key": key.text}
     )
-    is_held, first_hash, status, body = await cursor.fetchone() or (False, None, None, None)
+    row = await cursor.fetchone()
+    assert row is not None, "the function has one row"
+    is_held, first_hash, status, body = row
     if not is_held:
         raise under_way(key)
     if first_hash is None:

@@ -31,7 +31,7 @@ __all__ = ["MAKES", "Made", "answer_once", "hash_of", "key_of"]
 #: The option of a route that makes something, so that its request may carry a key.
 MAKES: Final = "makes"
 #: What only an answer has that was given before.
-_REPEATED: Final = {"idempotency-replayed": "true"}
+_REPLAYED: Final = {"idempotency-replayed": "true"}
 _encoder: Final = msgspec.json.Encoder()
 _Facts = TypeVar("_Facts")
 
@@ -81,7 +81,7 @@ async def answer_once(
             return await work(connection)
         found = await claim_key(connection, request.user, key, secret=secret)
         if found is not None:
-            return Made.again(found)
+            return Made.replayed(found)
         made = await work(connection)
         await keep_answer(connection, request.user, key, answer=made.kept(), secret=secret)
         return made
@@ -98,8 +98,8 @@ class Made(Generic[_Facts]):
     """Those that belong to what was made."""
     body: bytes
     """The struct in JSON."""
-    is_repeated: bool = False
-    """It was made before."""
+    is_replayed: bool = False
+    """It was made before, and answered the same."""
 
     @classmethod
     def of(
@@ -108,16 +108,16 @@ class Made(Generic[_Facts]):
         *,
         is_new: bool = True,
         headers: Mapping[str, str] | None = None,
-        is_repeated: bool = False,
+        is_replayed: bool = False,
     ) -> Made[_Facts]:
         """Return the answer that tells of what was made; 200 where it was there already."""
-        return cls(201 if is_new else 200, headers or {}, _encoder.encode(facts), is_repeated)
+        return cls(201 if is_new else 200, headers or {}, _encoder.encode(facts), is_replayed)
 
     @classmethod
-    def again(cls, kept: KeptAnswer) -> Made[_Facts]:
+    def replayed(cls, kept: KeptAnswer) -> Made[_Facts]:
         """Return the answer that the first request was given."""
         headers, body = msgspec.msgpack.decode(kept.body, type=tuple[dict[str, str], bytes])
-        return cls(kept.status, headers, body, is_repeated=True)
+        return cls(kept.status, headers, body, is_replayed=True)
 
     def kept(self) -> KeptAnswer:
         """Return what is kept of it."""
@@ -125,7 +125,7 @@ class Made(Generic[_Facts]):
 
     def response(self) -> Response[_Facts]:
         """Return what is sent."""
-        headers = {**self.headers, **(_REPEATED if self.is_repeated else {})}
+        headers = {**self.headers, **(_REPLAYED if self.is_replayed else {})}
         # The framework sends bytes as they are.
         found = Response(
             self.body, status_code=self.status, media_type=MediaType.JSON, headers=headers

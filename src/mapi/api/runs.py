@@ -67,7 +67,7 @@ async def create(
     sent = decode_run_create(body, bytes_max=BODY_BYTES_MAX)
     made = await make_run(database, request.user, sent, key=key)
     if made is not None:
-        return _made(made.run, is_new=True, is_repeated=made.is_repeated).response()
+        return _made(made.run, is_new=True, is_replayed=made.is_replayed).response()
 
     async def work(connection: Connection) -> Made[RunFacts]:
         run_id, is_new = await create_run(connection, request.user, sent)
@@ -76,9 +76,9 @@ async def create(
     return await answer_once(database, request, key=key, work=work)
 
 
-def _made(run: RunFacts, *, is_new: bool, is_repeated: bool = False) -> Made[RunFacts]:
+def _made(run: RunFacts, *, is_new: bool, is_replayed: bool = False) -> Made[RunFacts]:
     headers = {"etag": etag_of(run), "location": f"/v1/runs/{run.id}"}
-    return Made.of(run, is_new=is_new, headers=headers, is_repeated=is_repeated)
+    return Made.of(run, is_new=is_new, headers=headers, is_replayed=is_replayed)
 
 
 @get("/v1/runs/{run:str}", opt={RIGHT: Scope.READ, ANSWERS: (200, 304)}, summary="Read a run")

@@ -35,6 +35,10 @@ _RIGHTS_SECONDS = 60.0
 _COMMENT = b": so that nobody takes this for a dead connection\n\n"
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Who reads a stream, as long as they may."""
@@ -60,7 +64,7 @@ class Reader:
         expires = self.request.user.expires
         if expires is None:
             return float("inf")
-        return (expires - datetime.now(UTC)).total_seconds()
+        return (expires - _now()).total_seconds()
 
 
 async def kept_alive(

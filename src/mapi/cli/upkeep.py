@@ -68,7 +68,7 @@ def retention(ctx: click.Context, *, dry_run: bool, form: str) -> None:
         with counting("Deleting") as told:
             freed = await found.retain(rules, told=told, failed=failures.add)
         say_freed(freed, verb="Deleted")
-        failures.end("deleted")
+        failures.end()
 
     administer(home, work)
 
@@ -162,7 +162,7 @@ def compact(home: Path | None, *, hours: int | None) -> None:
         with counting("Compacting") as told:
             points = await found.compact(wanted, told=told, failed=failures.add)
         click.echo(f"Compacted {points:,} points.")
-        failures.end("compacted")
+        failures.end()
 
     administer(home, work)
 
@@ -177,7 +177,7 @@ class _Failures:
         """Take what went wrong in a tenant; its first line, as databases add where they stood."""
         self._reasons[tenant] = (str(error) or type(error).__name__).splitlines()[0]
 
-    def end(self, done: str) -> None:
+    def end(self) -> None:
         """Say which tenants failed and why, and end with 1 if any has.
 
         Raises:
@@ -186,10 +186,7 @@ class _Failures:
         if not self._reasons:
             return
         told = "; ".join(f"{tenant}: {why}" for tenant, why in self._reasons.items())
-        raise click.ClickException(
-            f"Not all that is over was {done}. Tenants that failed, while the others are done: "
-            f"{told}"
-        )
+        raise click.ClickException(f"Failed in these tenants; the others are done: {told}")
 
 
 def say_freed(freed: Freed, *, verb: str) -> None:

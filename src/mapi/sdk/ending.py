@@ -36,6 +36,9 @@ def ending_of(error: BaseException | None) -> tuple[str, str | None]:
 def limit_of_ending(error: BaseException | None) -> Deadline | None:
     """Return when the end of a run has to be over; `None` leaves it to the limits of its calls.
 
+    A task that is cancelled ends as by a signal: asyncio makes one of Ctrl-C, and of what a handler
+    raises in its loop, and nothing tells them from a task that a `timeout` cancels.
+
     Args:
         error: what ended the block. Blocks around it that it ends as well have the same limit.
     """

@@ -30,13 +30,10 @@ class Terminated(SystemExit):
     """A signal asked the program to end; nobody has to catch it."""
 
 
-class _Watch:
-    def __init__(self) -> None:
-        self.open_blocks: set[int] = set()
-        self.process = os.getpid()
-
-
-_watch: Final = _Watch()
+_open_blocks: Final[set[int]] = set()
+if hasattr(os, "register_at_fork"):
+    # A child has the handler and none of its parent's blocks.
+    os.register_at_fork(after_in_child=_open_blocks.clear)
 
 
 def watch_signals(block: object) -> None:
@@ -44,12 +41,7 @@ def watch_signals(block: object) -> None:
 
     Without a lock: a thread that a child of a fork does not have might hold it.
     """
-    process, blocks = os.getpid(), {id(block)}
-    if _watch.process != process:  # the blocks of a parent are not ours
-        _watch.open_blocks = blocks
-        _watch.process = process
-    else:
-        _watch.open_blocks.add(id(block))
+    _open_blocks.add(id(block))
     if threading.current_thread() is threading.main_thread():
         for number in _NUMBERS:
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -58,8 +50,8 @@ def watch_signals(block: object) -> None:
 
 def unwatch_signals(block: object) -> None:
     """End, with a block; behind the last one the signals do what they did before."""
-    _watch.open_blocks.discard(id(block))
-    if not _watch.open_blocks and threading.current_thread() is threading.main_thread():
+    _open_blocks.discard(id(block))
+    if not _open_blocks and threading.current_thread() is threading.main_thread():
         for number in _NUMBERS:
             if signal.getsignal(number) is _end_blocks:
                 signal.signal(number, signal.SIG_DFL)
@@ -69,8 +61,8 @@ def _end_blocks(number: int, frame: FrameType | None) -> None:
     del frame
     # Whoever asks again does not want to wait for a server.
     signal.signal(number, signal.SIG_DFL)
-    # A child has the handler and none of the blocks; a thread's block may be the last that ended.
-    if _watch.process != os.getpid() or not _watch.open_blocks:
+    # A child of a fork, or the block of a thread was the last that ended.
+    if not _open_blocks:
         os.kill(os.getpid(), number)
         return
     raise Terminated(128 + number)

@@ -271,16 +271,15 @@ class Administration:
         self,
         retention: Retention,
         *,
+        failed: Callable[[str, Exception], None],
         told: Callable[[int], None] | None = None,
-        failed: Callable[[str, Exception], None] | None = None,
     ) -> Freed:
         """Delete what is over in every tenant; where it fails in one, the others go on.
 
         Args:
             retention: how long what is kept.
+            failed: hears the name of each tenant where it failed, and why.
             told: hears now and then how many more rows are gone.
-            failed: hears the name of each tenant where it failed, and why; without it that is
-                logged.
 
         Raises:
             StateError: the server is at it.
@@ -363,16 +362,15 @@ class Administration:
         self,
         hours: int,
         *,
+        failed: Callable[[str, Exception], None],
         told: Callable[[int], None] | None = None,
-        failed: Callable[[str, Exception], None] | None = None,
     ) -> int:
         """Compact the runs of every tenant that ended so many hours ago; return how many points.
 
         Args:
             hours: how long ago a run must have ended.
+            failed: hears the name of each tenant where it failed, and why.
             told: hears after each run how many of its points moved.
-            failed: hears the name of each tenant where it failed, and why; without it that is
-                logged.
 
         Raises:
             StateError: the server is at it.
@@ -385,11 +383,9 @@ class Administration:
         return points
 
     async def _by_name(
-        self, failed: Callable[[str, Exception], None] | None
-    ) -> Callable[[int, Exception], None] | None:
+        self, failed: Callable[[str, Exception], None]
+    ) -> Callable[[int, Exception], None]:
         """Return what hears of tenants by number, and tells them by name."""
-        if failed is None:
-            return None
         names = dict(await self.tenants())
         # One that was made meanwhile is told by its number.
         return lambda number, error: failed(names.get(number, str(number)), error)

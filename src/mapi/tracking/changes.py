@@ -38,8 +38,10 @@ _logger: Final = logging.getLogger("mapi.live")
 #: Followers see a change this much later at most, and a run that logs a thousand times a second
 #: wakes them five times.
 _NOTIFY_SECONDS: Final = 0.2
-#: Before a notice is sent again that the database did not take.
+#: Before notices are sent again that the database did not take; each round that fails doubles it, up
+#: to the longest. Who follows is that much late once it is back.
 _RESEND_SECONDS: Final = 1.0
+_RESEND_SECONDS_MAX: Final = 8.0
 #: How long the last notices may take when the server stops.
 _LAST_SECONDS: Final = 2.0
 #: Before the first attempt to listen again; each that fails doubles it, up to the longest.
@@ -179,18 +181,24 @@ class Changes:
                 del self._rights[tenant_id]
 
     async def _send(self) -> None:
+        pause = _RESEND_SECONDS
         while True:
             await self._wake_sender.wait()
             self._wake_sender.clear()
-            if await self._send_touched():
+            error = await self._send_touched()
+            if error is None:
+                pause = _RESEND_SECONDS
                 await asyncio.sleep(_NOTIFY_SECONDS)
             else:
-                await asyncio.sleep(_RESEND_SECONDS)
+                # Once a round, however many tenants wait.
+                _logger.warning("notices of changes wait, sent again in %g s: %s", pause, error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _RESEND_SECONDS_MAX)
                 self._wake_sender.set()
 
-    async def _send_touched(self) -> bool:
-        """Send the notices that wait; say whether the database took them all."""
-        are_sent = True
+    async def _send_touched(self) -> MapiError | psycopg.Error | None:
+        """Send the notices that wait; return why the database did not take one of them."""
+        found: MapiError | psycopg.Error | None = None
         for tenant_id in list(self._touched):
             # What is touched while this is sent needs another notice.
             runs = self._touched.pop(tenant_id)
@@ -203,12 +211,11 @@ class Changes:
                     )
                 is_sent = True
             except (MapiError, psycopg.Error) as error:
-                _logger.warning("a notice of changes waits: %s", error)
+                found = error
             finally:
                 if not is_sent:  # cancelled in the midst, too
                     self._touched[tenant_id] |= runs
-                    are_sent = False
-        return are_sent
+        return found
 
     async def _listen(self, url: str, heard: asyncio.Event) -> None:
         pause = _RECONNECT_SECONDS

@@ -12,6 +12,7 @@ from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, uuid_from_text
 from mapi.errors import Fault, InvalidError, NotFoundError
 from mapi.series.name_map import writer_from_labels
 from mapi.series.names import (
+    canonical_labels,
     check_key,
     check_labels,
     check_name,
@@ -19,6 +20,7 @@ from mapi.series.names import (
     check_param,
     check_stream,
     check_tag,
+    labels_hash,
 )
 from mapi.series.prunings import PRUNED
 from mapi.tracking.experiments import check_experiment_name
@@ -147,6 +149,8 @@ class _Check:
         self._names: set[tuple[str, str]] = set()
         self._run = ""
         self._has_points = False
+        #: The series of the run whose summaries stood so far, by key and labels.
+        self._summaries: set[tuple[str, int]] = set()
 
     def take(self, number: int, line: ExportLine) -> None:
         self._take_frame(number, line)
@@ -234,6 +238,7 @@ class _Check:
             self.facts.is_trusted = True
         self.facts.runs.append(run_id)
         self._run, self._has_points = line.run, False
+        self._summaries.clear()
 
     def _take_content(self, number: int, line: RunLines) -> None:
         if getattr(line, "source", Source.API) is Source.RUNNER:
@@ -289,6 +294,14 @@ class _Check:
         _take_series(number, line)
         if line.summary is None:
             return
+        series = (line.key, labels_hash(canonical_labels(line.labels)))
+        if series in self._summaries:
+            _refuse(
+                number,
+                "/summary",
+                "a series has one, with the newest attempt of those that are gone",
+            )
+        self._summaries.add(series)
         for name in ("first_time", "last_time"):
             self._check_time(number, f"/summary/{name}", getattr(line.summary, name))
         wrong = check_pruned(line.summary)

@@ -35,7 +35,7 @@ class MadeRun:
     """A run as its request is answered."""
 
     run: RunFacts
-    is_repeated: bool
+    is_replayed: bool
     """The same request has made it before."""
 
 
@@ -96,7 +96,7 @@ async def make_run(
         row = await database.call(query("runs.make"), about)
         if row is None or row[0] is None:
             return None
-        return MadeRun(_facts(sent, row, made_id=run_id, user=principal.name), is_repeated=False)
+        return MadeRun(_facts(sent, row, made_id=run_id, user=principal.name), is_replayed=False)
     row = await database.call(
         query("runs.make_once"),
         {
@@ -115,7 +115,7 @@ async def make_run(
     if facts[0] is None:
         return None
     run = _facts(sent, facts, made_id=made_id, user=user)
-    return MadeRun(run, is_repeated=first_request is not None)
+    return MadeRun(run, is_replayed=first_request is not None)
 
 
 def _facts(sent: RunCreate, found: Sequence[Any], *, made_id: UUID, user: str) -> RunFacts:

@@ -48,7 +48,9 @@ class Problem(Answer, kw_only=True, omit_defaults=True):
     request_id: Annotated[str, Meta(description="For the operator's log.")] = ""
     retryable: Annotated[
         bool | UnsetType,
-        Meta(description="Whether the same call may work later, where clients would try."),
+        Meta(
+            description="False where a client would repeat the call in vain; left out where none would."
+        ),
     ] = UNSET
     accepted: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
     duplicates: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None

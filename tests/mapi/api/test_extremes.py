@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 #: A character of two code units, a quote, a backslash, a line break and what JSON escapes to six bytes.
 _AWKWARD = "\U0001f600\"\\\n\u0001\u2028'"
-_DAY_AGO = "2026-11-28T00:00:00.000001-23:59"
+_ODD_OFFSET = "2026-11-28T00:00:00.000001-23:59"
 _FIRST_TIME = "2001-01-01T00:00:00Z"
 
 
@@ -120,7 +120,7 @@ def extremes(kind: inspect.Type, name: str) -> Iterator[Any]:  # noqa: C901, PLR
         case inspect.EnumType(cls=words):
             yield from (one.value for one in words)
         case inspect.DateTimeType():
-            yield from (_DAY_AGO, _FIRST_TIME, "2026-11-29T23:59:59.999999Z")
+            yield from (_ODD_OFFSET, _FIRST_TIME, "2026-11-29T23:59:59.999999Z")
         case inspect.DictType(value_type=value):
             if isinstance(value, inspect.AnyType):
                 yield from _FREE

@@ -65,7 +65,7 @@ def test_a_retention_that_failed_in_one_tenant_ends_with_1_names_it_and_does_the
     with refusing(tenant, "runs", "delete"):
         told = admin("retention", code=1)
     assert "Deleted 1 runs" in told.out
-    assert told.err.startswith("Error: Not all that is over was deleted.")
+    assert told.err.startswith("Error: Failed in these tenants; the others are done: ")
     assert f"{tenant.name}: the disk is full" in told.err
     assert other_tenant.name not in told.err
     assert "CONTEXT" not in told.err
@@ -84,6 +84,6 @@ def test_a_compaction_that_failed_in_one_tenant_ends_with_1_names_it_and_does_th
     with refusing(tenant, "run_metric_chunks", "insert"):
         told = admin("compact", "--hours", "0", code=1)
     assert told.out == "Compacted 10 points.\n"
-    assert told.err.startswith("Error: Not all that is over was compacted.")
+    assert told.err.startswith("Error: Failed in these tenants; the others are done: ")
     assert f"{tenant.name}: the disk is full" in told.err
     assert admin("compact", "--hours", "0").out == "Compacted 10 points.\n"

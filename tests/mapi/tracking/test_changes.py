@@ -98,6 +98,28 @@ async def test_a_notice_that_the_database_does_not_take_is_sent_later(
         await changes.close()
 
 
+async def test_notices_that_wait_are_told_once_a_round_and_grow_rarer(
+    database: Database, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    hearing = Hearing(3)
+    logger = logging.getLogger("mapi.live")
+    logger.addHandler(hearing)
+    changes = Changes(cast("Database", Refusing(database, 1_000)), None)
+    try:
+        await changes.open()
+        for one in (tenant, other_tenant):
+            changes.touch(one.id, one.run())
+        await asyncio.wait_for(hearing.enough.wait(), 20)
+    finally:
+        await changes.close()
+        logger.removeHandler(hearing)
+    assert [line.partition(" s: ")[0].rpartition(" ")[2] for line in hearing.lines[:3]] == [
+        "1",
+        "2",
+        "4",
+    ]
+
+
 async def test_a_replica_that_stops_tells_of_its_last_write(
     database: Database, database_url: str, tenant: Tenant
 ) -> None:

@@ -153,8 +153,8 @@ async def test_a_run_that_is_here_keeps_its_points_and_what_is_known_of_them(
     run = await caller.make_run()
     await caller.log(run, "loss", [1.0, 2.0])
     before = await series_of(caller, run)
-    body = file_of(run_line(run), pruned_line(run), pruned_line(run, attempt=2))
-    await bring_in(caller, body)
+    for attempt in (1, 2):
+        await bring_in(caller, file_of(run_line(run), pruned_line(run, attempt=attempt)))
     assert await series_of(caller, run) == before
     assert (await caller.get(f"/v1/runs/{run}"))["pruned"] is None
 
@@ -218,6 +218,18 @@ async def test_a_run_whose_pruned_says_nothing_or_too_much_is_refused_there(
     problem = await bring_in(elsewhere, file_of(line), status=422)
     assert [one["pointer"] for one in problem["errors"]] == [f"/lines/1/pruned{at}"]
     await elsewhere.get(f"/v1/runs/{line['run']}", status=404)
+
+
+async def test_a_second_summary_of_a_series_is_refused(elsewhere: Caller) -> None:
+    line = run_line()
+    first = pruned_line(line["run"])
+    other = pruned_line(line["run"], labels={"split": "val"})
+    lines = file_of(line, first, other, pruned_line(line["run"], attempt=2))
+    problem = await bring_in(elsewhere, lines, status=422)
+    assert [one["pointer"] for one in problem["errors"]] == ["/lines/4/summary"]
+    await bring_in(
+        elsewhere, file_of(line, first, other, pruned_line(line["run"], attempt=2, summary=None))
+    )
 
 
 async def test_what_was_pruned_stands_before_the_points_that_are_left(elsewhere: Caller) -> None:

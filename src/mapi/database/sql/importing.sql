@@ -93,7 +93,8 @@ update run_series set sealed_through_step = %(last_step)s
 where tenant_id = mapi.current_tenant() and id = %(series)s
 
 -- name: insert_pruned
--- What another attempt has written of the series here was never beneath it.
+-- A file has one summary of a series; a later export of the run may have another one, with a newer
+-- attempt. What is here already stays.
 insert into run_metric_pruned (
     tenant_id, run_id, key, labels_hash, attempt, series_id, count, nonfinite_count, first_time,
     last_time, last_step, last_value, min_value, min_step, max_value, max_step, finite_sum, huge_sum

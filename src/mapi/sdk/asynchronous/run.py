@@ -56,7 +56,8 @@ class AsyncRun:
     ``cancelled`` for Ctrl-C, SIGTERM and SIGHUP. The latter two raise `SystemExit` in the main thread
     while a block is open, unless the program has handlers of its own; a second signal ends it at once.
     An end by a signal takes at most 5 seconds, whatever the server does: what is not sent by then is
-    lost.
+    lost. With asyncio a task that is cancelled, by a ``timeout`` for example, ends as by a signal: that
+    is how Ctrl-C comes to it.
 
     Signs of life come from a thread, so a step that computes for long does not look like the end of the
     program. A run that somebody else has cancelled stays so, however the block ends.

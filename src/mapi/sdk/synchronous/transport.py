@@ -352,7 +352,8 @@ class Transport:
         process = os.getpid()
         if self._pool is None or self._process != process:
             pool = pool_for(self.server.url)
-            # No call between them, so no signal: with one of them the parent's would be taken.
+            # A signal handler may fork or raise between two calls, so there is none here: with the new
+            # process number and the old pool it would use its parent's connections.
             self._pool = pool
             self._process = process
         return self._pool
