@@ -5,6 +5,7 @@ A database that does not run is not started for it, and one that is slow gives n
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from click.shell_completion import CompletionItem
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["projects", "rules", "tenants", "tokens", "users"]
 
+#: How long a prompt waits.
 _SECONDS: Final = 3.0
 
 
@@ -30,26 +32,34 @@ def _completer(find: Callable[[Administration, str], Awaitable[_Found]]) -> _Can
     def complete(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
         del param
         import asyncio
+        import threading
 
-        from mapi.serve.administration import administration
+        found: list[CompletionItem] = []
 
-        async def look() -> _Found:
-            async with (
-                asyncio.timeout(_SECONDS),
-                administration(settings_of(_home_of(ctx)), is_started=False) as found,
-            ):
-                return await find(found, ctx.params.get("tenant") or "local")
+        def look() -> None:
+            with contextlib.suppress(Exception):  # a prompt is no place for errors
+                found.extend(
+                    CompletionItem(text, help=said)
+                    for text, said in asyncio.run(_ask(find, ctx))
+                    if text.startswith(word)
+                )
 
-        try:
-            return [
-                CompletionItem(text, help=said)
-                for text, said in asyncio.run(look())
-                if text.startswith(word)
-            ]
-        except Exception:  # noqa: BLE001 - a prompt is no place for errors
-            return []
+        # Left behind where the database does not answer: what connects to it cannot be cut short.
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        looking.join(_SECONDS)
+        return [] if looking.is_alive() else found
 
     return complete
+
+
+async def _ask(
+    find: Callable[[Administration, str], Awaitable[_Found]], ctx: click.Context
+) -> _Found:
+    from mapi.serve.administration import administration
+
+    async with administration(settings_of(_home_of(ctx)), is_started=False) as reached:
+        return await find(reached, ctx.params.get("tenant") or "local")
 
 
 def _home_of(ctx: click.Context) -> Any:

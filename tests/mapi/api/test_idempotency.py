@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psycopg
 import pytest
+from tests.mapi.blocking import until_task_waits
 from tests.mapi.callers import client_of
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import give_token, value_of
@@ -171,7 +172,7 @@ async def test_while_the_first_is_under_way_the_second_waits_and_has_its_answer(
             assert await claim_key(connection, principal, held, secret=token.text) is None
             headers = {"Idempotency-Key": "one"}
             waiting = asyncio.create_task(client.post("/v1/runs", json=body, headers=headers))
-            await asyncio.to_thread(wait_until_one_waits, tenant)
+            await until_task_waits(waiting, connection)
             await keep_answer(connection, principal, held, answer=answer, secret=token.text)
         found = await waiting
     assert (found.status_code, found.json()) == (201, {"a": 1})
@@ -224,13 +225,6 @@ def test_an_answer_that_is_kept_is_not_written_over(tenant: Tenant) -> None:
         connection.execute(keep)
         with pytest.raises(psycopg.errors.AssertFailure, match="is held"):
             connection.execute(keep)
-
-
-def wait_until_one_waits(tenant: Tenant) -> None:
-    """Return when a request waits for the lock of a key, as the database says."""
-    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
-    while not value_of(tenant, waiting):
-        pass
 
 
 async def test_a_failed_request_does_not_use_its_key_up(app: Litestar, tenant: Tenant) -> None:

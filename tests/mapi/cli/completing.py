@@ -8,6 +8,9 @@ import sys
 
 __all__ = ["completed"]
 
+#: Longer than any machine takes, and shorter than who waits for a server that does not answer.
+_SECONDS_MAX = 60
+
 
 def completed(url: str, token: str, words: str, **settings: str) -> list[str]:
     """Ask as bash does, with the cursor behind the last word.
@@ -34,6 +37,7 @@ def completed(url: str, token: str, words: str, **settings: str) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=_SECONDS_MAX,
     )
     assert done.stderr == ""
     return [line.partition(",")[2] for line in done.stdout.splitlines() if line]

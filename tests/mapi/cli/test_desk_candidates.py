@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tests.mapi.cli.completing import completed
 from tests.mapi.tenants_access import give_token, make_person, value_of
 
+from mapi.config import Settings
+from mapi.serve.platform import lay_foundation
 from mapi.wire.enums import Role, Scope
 
 if TYPE_CHECKING:
@@ -46,5 +50,29 @@ def test_what_the_database_knows_is_offered(
 
 def test_a_database_that_does_not_run_is_not_started_for_a_prompt(tmp_path: Path) -> None:
     home = tmp_path / "home"
+    with ExitStack() as undo:
+        lay_foundation(Settings(home), undo)
+        assert completed("", "", f"mapi admin --home {home} tenant delete ") == ["local"]
+    # A start writes into it.
+    control = home / "postgres" / "data" / "global" / "pg_control"
+    before = control.read_bytes()
+    assert completed("", "", f"mapi admin --home {home} tenant delete ") == []
+    assert control.read_bytes() == before
+
+
+def test_a_home_without_a_database_gets_none_for_a_prompt(tmp_path: Path) -> None:
+    home = tmp_path / "home"
     assert completed("", "", f"mapi admin --home {home} token revoke ") == []
     assert not home.exists()
+
+
+def test_a_database_that_does_not_answer_keeps_no_prompt_waiting(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host, port = silent.getsockname()
+        # A connection is given up after ten seconds for each of the hosts.
+        url = f"postgresql://mapi:secret@{','.join([f'{host}:{port}'] * 12)}/mapi"
+        settings = {"MAPI_DATABASE_URL": url, "MAPI_HOME": str(tmp_path)}
+        assert completed("", "", "mapi admin tenant delete ", **settings) == []
+        # It did ask.
+        silent.setblocking(False)
+        silent.accept()[0].close()

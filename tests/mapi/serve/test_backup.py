@@ -12,9 +12,8 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 import pytest
@@ -322,20 +321,40 @@ def test_an_object_that_is_there_already_is_no_obstacle_where_it_is_the_same(
     assert asyncio.run(_read(settings)) == b"picture"
 
 
+#: Ends itself between any two steps of its own of which the first has made a path.
+_KILLED_WHEN: Final = """
+import os
+import signal
+import sys
+from pathlib import Path
+
+from mapi.cli import main
+
+sign, own, looking = Path(sys.argv.pop(1)), os.getpid(), []
+
+def look(event, arguments):
+    if not looking and os.getpid() == own:
+        looking.append(event)
+        if any(sign.parent.glob(sign.name)):
+            os.kill(own, signal.SIGKILL)
+        looking.clear()
+
+sys.addaudithook(look)
+main()
+"""
+
+
 def killed_when(path: Path, home: Path, command: list[str], *, temporary: Path) -> None:
-    """Run a command of ours, and kill it as soon as a path is there."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mapi", *command, "--home", str(home)],
+    """Run a command of ours, which is killed as soon as a path is there."""
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED_WHEN, str(path), *command, "--home", str(home)],
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        check=False,
+        timeout=60,
     )
-    ends = time.monotonic() + 60
-    while not any(path.parent.glob(path.name)) and process.poll() is None:
-        assert time.monotonic() < ends
-        os.sched_yield()
-    process.kill()
-    assert process.wait() == -signal.SIGKILL, "it had ended before it was killed"
+    assert done.returncode == -signal.SIGKILL, "it came to its end"
     with (home / "lock").open("rb") as lock:
         # A child that it was just making has the lock until it becomes another program.
         fcntl.flock(lock, fcntl.LOCK_EX)
