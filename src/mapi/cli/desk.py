@@ -61,7 +61,8 @@ def address_of(home: Path | None, url: str | None) -> str:
         SettingError: what was said is no address, or nothing says where.
     """
     from mapi.errors import SettingError
-    from mapi.sdk.server import checked_url, kept_server
+    from mapi.sdk.addresses import checked_url
+    from mapi.sdk.server import kept_server
 
     settings = settings_of(home)
     if url is not None:

@@ -33,7 +33,7 @@ def command(*, url: str, project: str | None, token_stdin: bool) -> None:
     MAPI_URL, MAPI_TOKEN and MAPI_PROJECT win over the file, and `mapi logout` deletes it.
     """
     from mapi.errors import SettingError
-    from mapi.sdk.server import checked_url
+    from mapi.sdk.addresses import checked_url
 
     try:
         url = checked_url(url)

@@ -17,6 +17,8 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from mapi.sdk.failures import Failures
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -145,6 +147,7 @@ class AsyncUpkeep:
     def __init__(self, work: Callable[[], Awaitable[None]], *, every_seconds: float) -> None:
         self._work = work
         self.every_seconds = every_seconds
+        self._failures = Failures("what sends points")
         self._wake = asyncio.Event()
         self._is_ending = False
         self._task: asyncio.Task[None] | None = None
@@ -174,7 +177,10 @@ class AsyncUpkeep:
                 await asyncio.wait_for(self._wake.wait(), self.every_seconds)
             self._wake.clear()
             if not self._is_ending:
-                await self._work()
+                try:
+                    await self._work()
+                except Exception as error:  # noqa: BLE001 - whatever it is, points go on
+                    self._failures.tell(error)
 
 
 class Upkeep:
@@ -187,6 +193,7 @@ class Upkeep:
     def __init__(self, work: Callable[[], None], *, every_seconds: float) -> None:
         self._work = work
         self.every_seconds = every_seconds
+        self._failures = Failures("what sends points")
         self._wake = threading.Event()
         self._is_ending = False
         self._begins = threading.Lock()
@@ -235,4 +242,7 @@ class Upkeep:
             self._wake.wait(self.every_seconds)
             self._wake.clear()
             if not self._is_ending:
-                self._work()
+                try:
+                    self._work()
+                except Exception as error:  # noqa: BLE001 - whatever it is, points go on
+                    self._failures.tell(error)

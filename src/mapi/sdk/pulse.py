@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mapi.errors import MapiError
+from mapi.sdk.failures import Failures
 from mapi.wire.enums import RunStatus
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Pulse:
         self._name = name
         self._beat = beat
         self._close = close
+        self._failures = Failures("what sends signs of life")
         self._ends = threading.Event()
         self._begins = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -90,6 +92,8 @@ class Pulse:
             except MapiError as error:
                 if not self._ends.is_set():
                     _logger.warning("%s: %s", self._name, error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the run lives
+                self._failures.tell(error)
             else:
                 self.is_cancelled = answer.status is RunStatus.CANCELLED
                 due_seconds = min(due_seconds, max(_DUE_SECONDS_MIN, answer.due_seconds))

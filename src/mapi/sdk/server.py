@@ -9,19 +9,18 @@ holds is for the address that stands beside it, and is sent to no other.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from mapi.config import client_places
 from mapi.errors import SettingError
+from mapi.sdk.addresses import checked_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Server", "checked_url", "find_server", "kept_server"]
+__all__ = ["Server", "find_server", "kept_server"]
 
 #: Three texts; what is larger is another file.
 _FILE_BYTES_MAX: Final = 65_536
@@ -106,38 +105,6 @@ def kept_server(path: Path) -> Server | None:
             "`mapi serve` writes it anew."
         )
     return Server(checked_url(url), token, project if isinstance(project, str) else None)
-
-
-def checked_url(url: str) -> str:
-    """Return an address without a slash at its end.
-
-    Raises:
-        SettingError: it is no address of a server.
-    """
-    try:
-        parts = urlsplit(url)
-        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_whole, parts = False, urlsplit("")
-    if not is_whole or parts.query or parts.fragment or parts.username is not None:
-        shown = url.rpartition("@")[2]  # a password may stand before it
-        raise SettingError(f"{shown!r} is no address such as https://mapi.example{_slip(shown)}.")
-    interface = re.search(r"/v1(/|$)", parts.path)
-    if interface is not None:
-        host = f"{parts.scheme}://{parts.netloc}"
-        raise SettingError(
-            f"{url!r} leads into the interface: the address of the server ends before /v1, "
-            f"{host}{parts.path[: interface.start()]}."
-        )
-    return url.rstrip("/")
-
-
-def _slip(url: str) -> str:
-    if "," in url or " " in url.strip():
-        return ": it is one, without commas or spaces"
-    if "://" not in url:
-        return f": write it with http:// or https:// before it, http://{url}"
-    return ""
 
 
 def _checked_token(token: str) -> str:

@@ -105,7 +105,19 @@ def test_a_file_that_is_none_is_named(variables: dict[str, str], text: str) -> N
 
 @pytest.mark.parametrize(
     "url",
-    ["mapi.example", "ftp://mapi.example", "https://", "https://a:b@mapi.example", "http://x:y"],
+    [
+        "mapi.example",
+        "ftp://mapi.example",
+        "https://",
+        "https://a:b@mapi.example",
+        "http://x:y",
+        "http://x:99999",
+        "http://[::1",
+        "http://exa mple",
+        "http://exam\nple",
+        "http://x/?a=b",
+        "http://x/#a",
+    ],
 )
 def test_an_address_that_is_none_is_refused_without_its_password(
     variables: dict[str, str], url: str

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from mapi.config import proxy_for
+from mapi.sdk.addresses import proxy_of
 from mapi.sdk.deadlines import Deadline
 from mapi.sdk.pacing import async_resolve, async_sleep
 
@@ -33,7 +34,11 @@ _WRITE_BYTES: Final = 1 << 14
 
 
 def pool_for(url: str) -> httpcore.AsyncConnectionPool:
-    """Return an empty pool of connections to an address, by a proxy where there is one."""
+    """Return an empty pool of connections to an address, by a proxy where there is one.
+
+    Raises:
+        SettingError: a variable names a proxy that is none.
+    """
     limits: dict[str, Any] = {
         "ssl_context": ssl.create_default_context() if url.startswith("https:") else None,
         "max_connections": _CONNECTIONS_MAX,
@@ -43,10 +48,13 @@ def pool_for(url: str) -> httpcore.AsyncConnectionPool:
     proxy = proxy_for(url)
     if proxy is None:
         return httpcore.AsyncConnectionPool(**limits)
-    parts = urlsplit(proxy)
-    login = None if parts.username is None else (parts.username, parts.password or "")
-    address = f"{parts.scheme}://{parts.hostname}:{parts.port or 80}"
-    return httpcore.AsyncHTTPProxy(proxy_url=address, proxy_auth=login, **limits)
+    found = proxy_of(proxy, variable=f"{urlsplit(url).scheme}_proxy")
+    address = httpcore.URL(scheme=found.scheme, host=found.host, port=found.port, target="/")
+    # The library refuses one for a proxy that is spoken to without TLS.
+    tls = ssl.create_default_context() if found.scheme == "https" else None
+    return httpcore.AsyncHTTPProxy(
+        proxy_url=address, proxy_auth=found.login, proxy_ssl_context=tls, **limits
+    )
 
 
 class _Network(httpcore.AsyncNetworkBackend):

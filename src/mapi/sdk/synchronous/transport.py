@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpcore
 import msgspec
 
+from mapi.sdk.addresses import split_address
 from mapi.sdk.calls import Call, Reply, decoded
 from mapi.sdk.deadlines import Deadline
 from mapi.sdk.errors import (
@@ -237,14 +238,19 @@ class Transport:
             source: the body, if it has one.
             progress: takes how many bytes of it went, and how many there are.
         """
-        parts = urlsplit(call.path)
+        try:
+            origin, path = split_address(call.path)
+        except ValueError as error:
+            where = call.path.partition("?")[0]  # behind it is what lets one in
+            raise AnswerUnreadableError(
+                f"{self.server.url} sends this client to {where[:200]!r}: {error}."
+            ) from None
         other = Transport(
-            Server(f"{parts.scheme}://{parts.netloc}", ""),
+            Server(origin, ""),
             timeout_seconds=self.timeout_seconds,
             agent=self._headers["User-Agent"],
             tries=self.tries,
         )
-        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         try:
             there = replace(call, path=path)
             if source is None:
