@@ -42,7 +42,7 @@ class Pulse:
         close: is called when all of it is over, from that thread.
 
     Attributes:
-        is_cancelled: whether the last answer said that somebody cancelled the run.
+        is_cancelled: whether the last that was heard of the run is that somebody cancelled it.
     """
 
     def __init__(
@@ -69,6 +69,10 @@ class Pulse:
     def stop(self) -> None:
         """Send no more; one that is under way is not waited for."""
         self._ends.set()
+
+    def hear_of_cancellation(self) -> None:
+        """Take it from another answer that somebody cancelled the run."""
+        self.is_cancelled = True
 
     def _run(self) -> None:
         # Here no signal handler runs, so a thread that began is known; of several, one works.

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.mapi.sdk.asking import BOTH
@@ -15,9 +15,6 @@ from tests.mapi.sdk.small_servers import says, serving_script
 from tests.mapi.sdk.test_events import LOG, status, streams
 from tests.mapi.sdk.test_run import FINE, answering
 from tests.mapi.sdk.test_transport import COUNTS, FACTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a fork is what it is about")
 
@@ -70,19 +67,15 @@ asyncio.run(main())
 """
 
 
-def until(event: threading.Event, step: Callable[..., None]) -> Callable[..., None]:
-    """Answer by a step once the event has come."""
-
-    def answer(connection: Any, server: Any) -> None:
-        event.wait(30)
-        step(connection, server)
-
-    return answer
-
-
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_child_neither_waits_for_what_its_parent_does_nor_ends_its_run(kind: str) -> None:
     child_was_there = threading.Event()
+    begun = points_came, line_came = threading.Event(), threading.Event()
+
+    def take_points(connection: Any, server: Any) -> None:
+        points_came.set()
+        child_was_there.wait(30)
+        says(200, COUNTS)(connection, server)
 
     def tell(connection: Any, server: Any) -> None:
         child_was_there.set()
@@ -90,11 +83,12 @@ def test_a_child_neither_waits_for_what_its_parent_does_nor_ends_its_run(kind: s
 
     def take_line(connection: Any, server: Any) -> None:
         if json.loads(server.asked[-1].body)["lines"][0]["message"] == "of the parent":
+            line_came.set()
             child_was_there.wait(30)
         says(200, COUNTS)(connection, server)
 
     steps = {
-        "POST metrics": until(child_was_there, says(200, COUNTS)),
+        "POST metrics": take_points,
         "POST logs": take_line,
         "GET run_1": tell,
     }
@@ -106,9 +100,8 @@ def test_a_child_neither_waits_for_what_its_parent_does_nor_ends_its_run(kind: s
             stdout=subprocess.PIPE,
             text=True,
         ) as process:
-            while len(server.asked) < 3:
-                assert process.poll() is None
             try:
+                assert all(one.wait(30) for one in begun)
                 said, _ = process.communicate("go\n", timeout=30)
             finally:
                 process.kill()

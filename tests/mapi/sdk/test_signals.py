@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,14 +69,14 @@ class Program:
             self.process.kill()
             raise AssertionError(said, *self.process.communicate())
 
-    def ended_by(self, *numbers: int) -> tuple[int, str, str]:
-        """Send signals; return the exit code and what was said."""
+    def ended_by(self, *numbers: int, seconds_max: float = 60) -> tuple[int, str, str]:
+        """Send signals; return the exit code and what was said; who takes longer is killed."""
         for number in numbers:
             self.process.send_signal(number)
         # Not `communicate`: what came with the first line stands in the buffer of this file.
         assert self.process.stdout is not None
         assert self.process.stderr is not None
-        limit = threading.Timer(60, self.process.kill)
+        limit = threading.Timer(seconds_max, self.process.kill)
         limit.start()
         with self.process, self.process.stdout as said, self.process.stderr as wrong:
             told = said.read(), wrong.read()
@@ -181,13 +180,10 @@ def test_a_server_that_says_nothing_does_not_hold_the_end_of_a_program(kind: str
     with serving_script(answering(FINE | silent)) as server:
         program = Program(server.url, "t", text, before=before)
         assert asked.wait(30)
-        began = time.monotonic()
-        code, said, wrong = program.ended_by(signal.SIGTERM)
-        took_seconds = time.monotonic() - began
+        # Each call alone has 30 seconds.
+        code, said, wrong = program.ended_by(signal.SIGTERM, seconds_max=25)
         assert (code, said) == (128 + signal.SIGTERM, ""), wrong
         assert "not all was sent" in wrong
-        # Each call alone has 30 seconds; the rest of these is a busy machine's.
-        assert took_seconds < ENDING_SECONDS + 10
         assert server.asked[-1].method == "PATCH"
         assert json.loads(server.asked[-1].body)["status"] == "cancelled"
 

@@ -258,9 +258,9 @@ class AsyncRun:
                 raise
             except ClientError as error:
                 failure = error
-            await self._say_end(self._runs, status, reason)
         finally:
             self._pulse.stop()
+        await self._say_end(self._runs, status, reason)
         self._conclude(failure)
 
     async def _finish_within(self, limit: Deadline, status: str, reason: str | None) -> None:
@@ -301,7 +301,6 @@ class AsyncRun:
             await self._finish_within(limit, status, reason)
 
     async def _say_end(self, runs: AsyncRuns, status: str, reason: str | None) -> None:
-        self._pulse.stop()
         # Of a run that is executed, whoever executes it says so.
         if self.is_cancelled or self.facts.kind is not RunKind.EXTERNAL:
             return
@@ -311,7 +310,7 @@ class AsyncRun:
             facts = await runs.get(self)
             if facts.status is not RunStatus.CANCELLED:
                 raise
-            self._pulse.is_cancelled = True
+            self._pulse.hear_of_cancellation()
             _logger.warning(
                 "%s: it ended as %s here, but was cancelled meanwhile (%s), and stays so.",
                 self.id,

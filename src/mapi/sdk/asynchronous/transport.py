@@ -66,6 +66,7 @@ class AsyncTransport:
     ) -> None:
         self.server = server
         self.timeout_seconds = timeout_seconds
+        self.agent = agent
         self.tries = tries
         self._limit = limit
         self._prefix = urlsplit(server.url).path
@@ -86,7 +87,7 @@ class AsyncTransport:
         return AsyncTransport(
             self.server,
             timeout_seconds=self.timeout_seconds,
-            agent=self._headers["User-Agent"],
+            agent=self.agent,
             tries=self.tries,
             limit=limit,
         )
@@ -159,7 +160,7 @@ class AsyncTransport:
         """Return the answer as it is; ``None`` of a DELETE that a try before has done."""
         seconds = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         if self._limit is not None:
-            seconds = min(seconds, round(max(0.0, self._limit.remaining()), 1))
+            seconds = min(seconds, max(0.0, self._limit.remaining()))
         deadline = Deadline(seconds)
         tries = 0
         told: ClientError | None = None
@@ -248,7 +249,7 @@ class AsyncTransport:
         other = AsyncTransport(
             Server(origin, ""),
             timeout_seconds=self.timeout_seconds,
-            agent=self._headers["User-Agent"],
+            agent=self.agent,
             tries=self.tries,
         )
         try:
@@ -335,7 +336,7 @@ class AsyncTransport:
             ) from None
         except (httpcore.TimeoutException, TimeoutError):
             raise DeadlineError(
-                f"{where} had no whole answer within {deadline.seconds:g} seconds."
+                f"{where} had no whole answer within {round(deadline.seconds, 1):g} seconds."
             ) from None
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise ConnectionFailedError(

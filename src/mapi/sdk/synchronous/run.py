@@ -260,9 +260,9 @@ class Run:
                 raise
             except ClientError as error:
                 failure = error
-            self._say_end(self._runs, status, reason)
         finally:
             self._pulse.stop()
+        self._say_end(self._runs, status, reason)
         self._conclude(failure)
 
     def _finish_within(self, limit: Deadline, status: str, reason: str | None) -> None:
@@ -303,7 +303,6 @@ class Run:
             self._finish_within(limit, status, reason)
 
     def _say_end(self, runs: Runs, status: str, reason: str | None) -> None:
-        self._pulse.stop()
         # Of a run that is executed, whoever executes it says so.
         if self.is_cancelled or self.facts.kind is not RunKind.EXTERNAL:
             return
@@ -313,7 +312,7 @@ class Run:
             facts = runs.get(self)
             if facts.status is not RunStatus.CANCELLED:
                 raise
-            self._pulse.is_cancelled = True
+            self._pulse.hear_of_cancellation()
             _logger.warning(
                 "%s: it ended as %s here, but was cancelled meanwhile (%s), and stays so.",
                 self.id,

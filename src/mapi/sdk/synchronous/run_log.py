@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.errors import Fault
-from mapi.sdk.agent import agent
 from mapi.sdk.arguments import rows_of, text_of
 from mapi.sdk.calls import Call, id_of, path_of, with_body
 from mapi.sdk.checks import (
@@ -306,17 +305,20 @@ class RunLog(Resource):
         transport = ThreadTransport(
             self._transport.server,
             timeout_seconds=self._transport.timeout_seconds,
-            agent=agent(),
+            agent=self._transport.agent,
             tries=self._transport.tries,
         )
-        body, headers = with_body(b"")
-        path = path_of("v1", "runs", run, "heartbeat")
-        call = Call("POST", path, Heartbeat, body, headers)
-        return Pulse(run, partial(transport.send, call), close=transport.close)
+        beat = partial(transport.send, _heartbeat_of(run))
+        return Pulse(run, beat, close=transport.close)
 
     def heartbeat(self, run: Named) -> Heartbeat:
         """Say that a run lives; the answer says whether somebody cancelled it."""
-        return self._post("runs", id_of(run), "heartbeat", answer=Heartbeat, body=b"")
+        return self._transport.send(_heartbeat_of(id_of(run)))
+
+
+def _heartbeat_of(run: str) -> Call[Heartbeat]:
+    body, headers = with_body(b"")
+    return Call("POST", path_of("v1", "runs", run, "heartbeat"), Heartbeat, body, headers)
 
 
 def _line(found: Mapping[str, Any], at: str) -> dict[str, Any]:
