@@ -133,7 +133,7 @@ def test_the_link_signs_in_and_the_second_server_on_a_home_is_told_of_the_first(
     rule = ("--project", "default", "--best", "3", "--by", "metrics.loss.min")
     made = run_mapi(server.home, "admin", "retention", "set", *rule)
     assert (made.returncode, made.stdout) == (0, "Rule 1 keeps runs of default.\n")
-    rules = run_mapi(server.home, "admin", "retention", "list", "--format", "json")
+    rules = run_mapi(server.home, "admin", "retention", "ls", "--format", "json")
     assert json.loads(rules.stdout) == [
         {"number": 1, "project": "default", "filter": "", "best": 3, "by": "metrics.loss.min"}
     ]

@@ -11,6 +11,7 @@ import click
 from mapi.cli import desk_candidates
 from mapi.cli.confirming import confirmed
 from mapi.cli.desk import address_of, administer, project_option, tenant_option
+from mapi.cli.grouping import CommandGroup
 from mapi.cli.printing import format_option, print_rows
 from mapi.cli.settings import home_option
 from mapi.cli.upkeep import compact, retention, say_freed
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.group("admin")
+@click.group("admin", cls=CommandGroup)
 @home_option
 @click.pass_context
 def command(ctx: click.Context, *, home: Path | None) -> None:
@@ -53,7 +54,7 @@ def tenant_create(home: Path | None, name: str) -> None:
     administer(home, work)
 
 
-@tenant.command("list")
+@tenant.command("ls")
 @format_option
 @click.pass_obj
 def tenant_list(home: Path | None, *, form: str) -> None:
@@ -163,7 +164,7 @@ _TOKEN: Final = (
 )
 
 
-@token.command("list")
+@token.command("ls")
 @format_option
 @tenant_option
 @click.pass_obj
@@ -202,7 +203,7 @@ def _listed(value: Any) -> Any:
 def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
     """End a token and its sessions.
 
-    TOKEN_ID is the id that `mapi admin token list` prints.
+    TOKEN_ID is the id that `mapi admin token ls` prints.
     """
 
     async def work(found: Administration) -> None:
@@ -290,7 +291,7 @@ def member_remove(home: Path | None, *, user: str, project: str | None, tenant: 
     administer(home, work)
 
 
-@member.command("list")
+@member.command("ls")
 @format_option
 @tenant_option
 @click.pass_obj

@@ -8,6 +8,7 @@ import click
 
 from mapi.cli import candidates
 from mapi.cli.asking import asks
+from mapi.cli.grouping import CommandGroup
 from mapi.cli.naming import experiment_id
 from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
 
@@ -22,7 +23,7 @@ _NAMES: Final = ("id", "name", "runs", "created", "archived", "description")
 experiment_argument = click.argument("experiment", shell_complete=candidates.experiments)
 
 
-@click.group("experiments")
+@click.group("experiments", cls=CommandGroup)
 def command() -> None:
     """Gather runs in experiments.
 

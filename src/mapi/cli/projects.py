@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mapi.cli.asking import asks
+from mapi.cli.grouping import CommandGroup
 from mapi.cli.printing import body_option, format_option, print_body, print_rows
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["command"]
 _NAMES: Final = ("name", "role", "created")
 
 
-@click.group("projects")
+@click.group("projects", cls=CommandGroup)
 def command() -> None:
     """Make and list projects.
 

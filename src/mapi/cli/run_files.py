@@ -82,7 +82,9 @@ def export(
     from expr_tracker.cli.terminal import say
 
     if [run is not None, bool(filters), is_all].count(True) != 1:
-        raise click.UsageError("name a RUN, or give --filter, or --all for the whole project")
+        raise click.UsageError(
+            "name one of these, and no two: a RUN, --filter, or --all for the whole project"
+        )
     ending = target.rpartition(".")[2]
     folder = Path(target).parent
     if target != "-" and not folder.is_dir():

@@ -205,7 +205,9 @@ def log_param(api: Client, *, run: str, values: tuple[str, ...], output: str | N
 )
 @asks
 def tag(api: Client, *, run: str, values: tuple[str, ...], deleted: tuple[str, ...]) -> None:
-    """Write tags, of which the last value stays, or take them away.
+    """Write tags, or take them away.
+
+    The last value of a tag stays.
 
     \b
     mapi runs tag RUN team=ads stage=final

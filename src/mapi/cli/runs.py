@@ -21,6 +21,7 @@ from mapi.cli import (
     run_writing,
 )
 from mapi.cli.asking import PointedError, asks, pointing
+from mapi.cli.grouping import CommandGroup
 from mapi.cli.naming import counted, view_id
 from mapi.cli.printing import (
     body_option,
@@ -48,7 +49,7 @@ _NAMES: Final = ("id", "name", "status", "created", "user")
 run_argument = click.argument("run", shell_complete=candidates.runs)
 
 
-@click.group("runs")
+@click.group("runs", cls=CommandGroup)
 def command() -> None:
     """Find, read, write and compare runs.
 

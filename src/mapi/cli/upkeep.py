@@ -8,6 +8,7 @@ import click
 
 from mapi.cli import candidates, desk_candidates
 from mapi.cli.desk import administer, tenant_option
+from mapi.cli.grouping import CommandGroup
 from mapi.cli.printing import format_option, print_rows
 from mapi.cli.settings import settings_of
 from mapi.cli.transfers import counting
@@ -36,7 +37,7 @@ _FORESEEN: Final = (
 _RULE: Final = ("number", "project", "filter", "best", "by")
 
 
-@click.group("retention", invoke_without_command=True)
+@click.group("retention", cls=CommandGroup, invoke_without_command=True)
 @click.option("--dry-run", is_flag=True, help="Tell what would be deleted, and delete nothing.")
 @format_option
 @click.pass_context
@@ -107,7 +108,7 @@ def retention_set(
     administer(home, work)
 
 
-@retention.command("list")
+@retention.command("ls")
 @format_option
 @tenant_option
 @click.pass_obj

@@ -8,6 +8,7 @@ import click
 
 from mapi.cli import candidates
 from mapi.cli.asking import asks, pointing
+from mapi.cli.grouping import CommandGroup
 from mapi.cli.naming import view_id
 from mapi.cli.printing import body_option, format_option, local, print_body, print_rows
 
@@ -24,7 +25,7 @@ _NAMES: Final = ("id", "name", "filter", "sort", "columns", "experiment")
 view_argument = click.argument("view", shell_complete=candidates.views)
 
 
-@click.group("views")
+@click.group("views", cls=CommandGroup)
 def command() -> None:
     """Keep searches under a name.
 

@@ -321,8 +321,10 @@ def _no_address(error: OSError, host: str, port: int) -> SettingError:
             f"Port {port} is for privileged users. Take one from 1024 up with --port, and let a "
             "proxy before the server have that one."
         )
+    # What the library adds about its own call tells nobody more.
+    reason = (error.strerror or str(error)).partition(" (while ")[0]
     return SettingError(
-        f"{host} is no address of this machine ({error.strerror or error}). --host takes one of "
+        f"{host} is no address of this machine ({reason}). --host takes one of "
         "its own: 127.0.0.1 for itself alone, 0.0.0.0 for all."
     )
 

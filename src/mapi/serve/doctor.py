@@ -19,6 +19,7 @@ import psycopg
 from mapi.config import VARIABLES, unread_variables
 from mapi.database.door import Database
 from mapi.database.embedded.binaries import find_binaries, find_identity
+from mapi.database.embedded.home import advice_for_home
 from mapi.database.isolation import other_logins, unguarded_tables
 from mapi.database.migrate import require_migrated
 from mapi.errors import MapiError
@@ -120,8 +121,7 @@ async def _home(settings: Settings) -> Finding:
         return Finding(
             "home",
             Verdict.FAILED,
-            f"The home {settings.home} cannot be written ({error.strerror}). Give it to the user "
-            "that runs this, or name another with --home or MAPI_HOME.",
+            f"The home {settings.home} cannot be written ({error.strerror}). {advice_for_home(error)}",
         )
     free = shutil.disk_usage(settings.home).free
     if free < _FREE_BYTES_MIN:

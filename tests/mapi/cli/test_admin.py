@@ -13,7 +13,7 @@ def test_a_tenant_that_is_not_there_is_answered_with_those_that_are(
     admin: Any, tenant: Tenant
 ) -> None:
     del tenant  # there is at least one
-    said = admin("token", "list", "--tenant", "nobody", code=1).err
+    said = admin("token", "ls", "--tenant", "nobody", code=1).err
     assert said.startswith("Error: There is no tenant 'nobody'; there are: ")
     assert "there are: none" not in said
     assert "--tenant names the one that is meant" in said
@@ -27,9 +27,9 @@ def test_a_token_is_ended_by_its_id_and_its_name_is_answered_with_where_ids_stan
     said = admin("token", "revoke", "reader", *whose, code=1).err
     assert "no token with the id 'reader'" in said
     assert "the list of tokens has the ids" in said
-    row = next(one for one in admin("token", "list", *whose).out.splitlines() if "reader" in one)
+    row = next(one for one in admin("token", "ls", *whose).out.splitlines() if "reader" in one)
     assert "runs:read, runs:write" in row
-    found = json.loads(admin("token", "list", *whose, "--format", "json").out)
+    found = json.loads(admin("token", "ls", *whose, "--format", "json").out)
     (token,) = [one for one in found if one["name"] == "reader"]
     assert sorted(token["scopes"]) == ["runs:read", "runs:write"]
     admin("token", "revoke", token["id"], *whose)

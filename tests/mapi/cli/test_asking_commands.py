@@ -135,7 +135,7 @@ def test_a_wrong_filter_is_shown_with_a_caret_and_what_could_stand_there(mapi: A
         (["runs", "edit", "RUN"], 2, "say what to change"),
         (["runs", "show", "run_0"], 1, "nothing called 'run_0'"),
         (["runs", "compare", "RUN"], 2, "2 to 10"),
-        (["runs", "export", "-o", "x"], 2, "name a RUN"),
+        (["runs", "export", "-o", "x"], 2, "a RUN, --filter"),
         (["runs", "ls", "--cursor", "x"], 2, "-o json"),
         (["runs", "ls", "--limit", "0"], 2, "x>=1"),
         (["runs", "ls", "--view", "view_0"], 1, "no saved view"),

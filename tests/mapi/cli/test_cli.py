@@ -88,7 +88,6 @@ def short_help(group: click.Group, name: str) -> str:
 #: Commands that print rows.
 LISTS = {
     "ls",
-    "list",
     "life",
     "media",
     "metrics",
@@ -159,6 +158,15 @@ def test_wrong_usage_is_one_line_and_2(run: Any, words: tuple[str, ...]) -> None
     assert len(outcome.err.splitlines()) == 1
     assert outcome.err.startswith("Error: ")
     assert "--help" in outcome.err
+
+
+@pytest.mark.parametrize("group", ["runs", "projects", "experiments", "views", "admin token"])
+def test_what_lists_is_ls_and_list_is_understood(run: Any, group: str) -> None:
+    words = group.split()
+    assert run(*words, "list", "--help").out == run(*words, "ls", "--help").out
+    commands_told = run(*words, "--help").out.partition("Commands:")[2].split()
+    assert "ls" in commands_told
+    assert "list" not in commands_told
 
 
 @pytest.mark.parametrize(
@@ -313,7 +321,7 @@ def test_where_nobody_can_be_asked_it_is_said_how_to_say_yes(
 
 
 @pytest.mark.parametrize(
-    "words", [("admin", "tenant", "list"), ("admin", "token", "create", "a"), ("backup", "b.tar")]
+    "words", [("admin", "tenant", "ls"), ("admin", "token", "create", "a"), ("backup", "b.tar")]
 )
 def test_what_needs_a_database_makes_none_and_says_what_does(
     run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]

@@ -37,7 +37,7 @@ def test_what_the_database_knows_is_offered(
         return completed("", "", f"mapi admin {words}", **settings)
 
     whose = f"--tenant {tenant.name}"
-    assert offered(f"token list --tenant {tenant.name[:-2]}") == [tenant.name]
+    assert offered(f"token ls --tenant {tenant.name[:-2]}") == [tenant.name]
     assert tenant.name in offered("tenant delete ")
     assert {token.id, other.id} <= set(offered(f"token revoke {whose} "))
     assert offered(f"token revoke {whose} {token.id[:-1]}") == [token.id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from mapi.database.embedded.binaries import find_binaries, find_identity
-from mapi.database.embedded.home import Home
+from mapi.database.embedded.binaries import Binaries, find_binaries, find_identity
+from mapi.database.embedded.home import Home, advice_for_home
 from mapi.database.embedded.server import EmbeddedServer
 from mapi.database.embedded.sockets import remove_socket_directory
 from mapi.errors import DatabaseError, HomeInUseError
@@ -217,3 +218,42 @@ def test_a_home_of_another_host_is_refused_until_it_is_freed(tmp_path: Path) -> 
     home.enter()
     home.leave()
     assert not owner.exists()
+
+
+def test_a_disk_that_is_full_at_the_first_start_is_told_in_a_line(tmp_path: Path) -> None:
+    real = find_binaries(None).directory
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "postgres").symlink_to(real / "postgres")
+    initdb = programs / "initdb"
+    initdb.write_text(
+        "#!/bin/sh\n"
+        "echo 'FATAL:  could not write to file \"base/4\": No space left on device' >&2\n"
+        "echo 'child process exited with exit code 1' >&2\n"
+        "exit 1\n"
+    )
+    initdb.chmod(0o755)
+    binaries = Binaries(programs, find_binaries(None).version)
+    server = EmbeddedServer(tmp_path / "pg", binaries, find_identity(65534))
+    with pytest.raises(DatabaseError) as caught:
+        server.start()
+    assert str(caught.value).startswith(f"The disk of {tmp_path / 'pg'}")
+    assert "make room" in str(caught.value)
+    assert "FATAL" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EEXIST, "is a file and no directory"),
+        (errno.EROFS, "read-only"),
+        (errno.ENOSPC, "Make room"),
+        (errno.EACCES, "Give it to the user that runs this"),
+    ],
+)
+def test_what_helps_a_home_that_cannot_be_made_goes_by_what_is_wrong(
+    number: int, said: str
+) -> None:
+    advice = advice_for_home(OSError(number, "x"))
+    assert said in advice
+    assert "--home or MAPI_HOME" in advice

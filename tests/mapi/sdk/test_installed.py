@@ -111,7 +111,7 @@ def test_the_commands_that_ask_a_server_work_with_the_extra_alone(
     assert "points" in mapi("limits")
 
 
-@pytest.mark.parametrize("words", [("serve",), ("admin", "tenant", "list"), ("doctor",)])
+@pytest.mark.parametrize("words", [("serve",), ("admin", "tenant", "ls"), ("doctor",)])
 def test_a_command_of_the_server_says_what_it_lacks(site: Path, words: tuple[str, ...]) -> None:
     done = run_there(site, COMMAND, *words)
     assert (done.returncode, done.stdout) == (1, "")

@@ -8,6 +8,7 @@ here; and a network file system is refused, because both may be wrong on it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -17,7 +18,7 @@ from typing import Final
 
 from mapi.errors import DatabaseError, HomeInUseError
 
-__all__ = ["Home"]
+__all__ = ["Home", "advice_for_home"]
 
 #: Types in ``/proc/self/mountinfo`` whose server is another machine.
 _NETWORK_TYPES: Final = frozenset(
@@ -40,6 +41,17 @@ _NETWORK_TYPES: Final = frozenset(
         "fuse.gcsfuse",
     }
 )
+
+
+def advice_for_home(error: OSError) -> str:
+    """Return what helps where a home cannot be made or written."""
+    if error.errno in {errno.EEXIST, errno.ENOTDIR}:
+        return "Something on its path is a file and no directory: name another with --home or MAPI_HOME."
+    if error.errno == errno.EROFS:
+        return "Its disk is read-only: name one on another disk with --home or MAPI_HOME."
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return "Make room, or name one on another disk with --home or MAPI_HOME."
+    return "Give it to the user that runs this, or name another with --home or MAPI_HOME."
 
 
 class Home:
@@ -68,8 +80,8 @@ class Home:
         except OSError as error:
             # Not the name of the file that was tried: the home is what the operator knows.
             raise DatabaseError(
-                f"The home {self.directory} cannot be written ({error.strerror}). Give it to the "
-                "user that runs this, or name another with --home or MAPI_HOME."
+                f"The home {self.directory} cannot be written ({error.strerror}). "
+                f"{advice_for_home(error)}"
             ) from error
 
     def _enter(self) -> None:
@@ -77,8 +89,8 @@ class Home:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise DatabaseError(
-                f"The home {self.directory} cannot be made ({error.strerror}). Name another with "
-                "--home or MAPI_HOME."
+                f"The home {self.directory} cannot be made ({error.strerror}). "
+                f"{advice_for_home(error)}"
             ) from error
         self._refuse_network()
         descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

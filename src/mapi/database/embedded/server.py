@@ -8,6 +8,7 @@ next start. A killed server recovers by itself from its write-ahead log.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -242,6 +243,12 @@ class EmbeddedServer:
         )
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").replace(password, "***")[-2000:]
+            if os.strerror(errno.ENOSPC) in said:
+                raise DatabaseError(
+                    f"The disk of {partial} is full, so initdb could not make a database there: make "
+                    "room for about 100 MB and some to grow, or name another disk with --home or "
+                    "MAPI_HOME."
+                )
             raise DatabaseError(f"initdb could not make {partial}:\n{said}")
         partial.rename(self._data)
 
