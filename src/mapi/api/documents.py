@@ -19,14 +19,14 @@ from mapi.tracking.documents import get_document, put_document
 from mapi.tracking.runs import project_of
 from mapi.wire.decoding import decode
 from mapi.wire.enums import Scope
-from mapi.wire.metrics import RANK_MAX
+from mapi.wire.metrics import RANK_MAX, STREAM_LENGTH_MAX
 from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts
 
 __all__ = ["put_config", "put_environment", "read_config", "read_environment"]
 
 #: The document itself, blanks and escapes that it may be written with, and who wrote it.
 _BODY_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX
-_Stream = Annotated[str, QueryParameter(max_length=200)]
+_Stream = Annotated[str, QueryParameter(max_length=STREAM_LENGTH_MAX)]
 _Rank = Annotated[int, QueryParameter(ge=0, le=RANK_MAX)]
 
 

@@ -76,5 +76,5 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     return LogPage(
         lines=lines,
         next_after=lines[-1].id if lines else after,
-        pruned=0 if gone is None else gone.log_lines,
+        pruned_count=0 if gone is None else gone.log_lines,
     )

@@ -66,7 +66,7 @@ from mapi.wire.media import (
     UploadAnswer,
     UploadRequest,
 )
-from mapi.wire.metrics import RANK_MAX
+from mapi.wire.metrics import RANK_MAX, STEP_MAX
 from mapi.wire.times import check_time_us, time_from_us, time_to_us
 
 __all__ = ["content", "list_all", "receive", "record", "sign"]
@@ -82,7 +82,6 @@ _SENT_TYPES = {
 _KINDS = ("application/json", *_SENT_TYPES)
 _PAGE_MAX = 500
 _KEYS_MAX = 100
-_STEP_MAX = 2**63 - 1
 #: Long enough for the slowest line, short enough to be worth little.
 _UPLOAD_SECONDS = 900
 _DOWNLOAD_SECONDS = 300
@@ -108,7 +107,7 @@ async def record(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     objects: NamedDependency[ObjectStore],
     run: FromPath[str],
     key: FromQuery[str | None] = None,
-    step: Annotated[int | None, QueryParameter(ge=0, le=_STEP_MAX)] = None,
+    step: Annotated[int | None, QueryParameter(ge=0, le=STEP_MAX)] = None,
     caption: Annotated[str, QueryParameter(max_length=CAPTION_LENGTH_MAX)] = "",
     at: Annotated[int | None, QueryParameter(name="time", ge=0)] = None,
     stream: FromQuery[str] = "",
@@ -353,7 +352,7 @@ async def list_all(  # noqa: PLR0913, PLR0917 - the query's own parameters, give
     cursors: NamedDependency[Cursors],
     run: FromPath[str],
     keys: Annotated[list[str] | None, QueryParameter(name="key", max_items=_KEYS_MAX)] = None,
-    step: Annotated[int | None, QueryParameter(ge=-1, le=_STEP_MAX)] = None,
+    step: Annotated[int | None, QueryParameter(ge=-1, le=STEP_MAX)] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=_PAGE_MAX)] = 100,
     cursor: FromQuery[str | None] = None,
 ) -> Response[MediaPage]:
@@ -373,7 +372,7 @@ async def list_all(  # noqa: PLR0913, PLR0917 - the query's own parameters, give
             connection, run_id, keys=keys, labels=labels, step=step, after=after, limit=limit
         )
         gone = await read_pruned(connection, run_id)
-    page = MediaPage(media=media, pruned=0 if gone is None else gone.media_items)
+    page = MediaPage(media=media, pruned_count=0 if gone is None else gone.media_items)
     if end is None:
         return Response(page)
     following = cursors.write(

@@ -23,12 +23,10 @@ from mapi.tracking.spans import SPAN_PAGE_MAX, append_spans, check_starts, read_
 from mapi.tracking.writing import Counts
 from mapi.wire.decoding import BATCH_BYTES_MAX, decode, pointer
 from mapi.wire.enums import Scope
-from mapi.wire.metrics import RANK_MAX, BatchAnswer
+from mapi.wire.metrics import RANK_MAX, STREAM_LENGTH_MAX, BatchAnswer
 from mapi.wire.notes import SpanAppend, SpanPage
 
 __all__ = ["append", "read"]
-
-_STREAM_LENGTH_MAX = 200
 
 
 @post(
@@ -60,7 +58,7 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     database: NamedDependency[Database],
     cursors: NamedDependency[Cursors],
     run: FromPath[str],
-    stream: Annotated[str | None, QueryParameter(max_length=_STREAM_LENGTH_MAX)] = None,
+    stream: Annotated[str | None, QueryParameter(max_length=STREAM_LENGTH_MAX)] = None,
     rank: Annotated[int | None, QueryParameter(ge=0, le=RANK_MAX)] = None,
     cursor: FromQuery[str | None] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=SPAN_PAGE_MAX)] = SPAN_PAGE_MAX,
@@ -80,7 +78,7 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
             connection, run_id, stream=stream, rank=rank, after=after, limit=limit
         )
         gone = await read_pruned(connection, run_id)
-    page = SpanPage(spans=spans, pruned=0 if gone is None else gone.spans)
+    page = SpanPage(spans=spans, pruned_count=0 if gone is None else gone.spans)
     if end is None:
         return Response(page)
     following = cursors.write(question, {"start_ns": end[0], "id": end[1]})

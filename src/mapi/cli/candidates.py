@@ -45,32 +45,45 @@ _SECONDS: Final = 2.0
 _COUNT_MAX: Final = 100
 
 
-def _completer(
-    find: Callable[[Client, str], _Found], *, of_run: bool = False, signed: bool = False
-) -> _Candidates:
+def _completer(find: Callable[[Client, str], _Found], *, signed: bool = False) -> _Candidates:
     """Return what click asks.
 
     Args:
         find: asks the server; gets the half-typed word.
-        of_run: it gets the run of the command in place of the word.
         signed: a minus may stand before what it finds.
     """
 
     def complete(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
         del param
-        from mapi.cli.asking import client
-
-        try:
-            with client(ctx.params.get("project"), timeout_seconds=_SECONDS) as api:
-                return [
-                    CompletionItem(text, help=said, signed=signed)
-                    for text, said in find(api, _run_of(ctx) if of_run else word)
-                    if text.startswith(word)
-                ]
-        except Exception:  # noqa: BLE001 - a prompt is no place for errors
-            return []
+        return _found(ctx, word, lambda api: find(api, word), signed=signed)
 
     return complete
+
+
+def _run_completer(find: Callable[[Client, str], _Found]) -> _Candidates:
+    """Return what click asks, of the run that the command line names: ``find`` gets that."""
+
+    def complete(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
+        del param
+        return _found(ctx, word, lambda api: find(api, _run_of(ctx)))
+
+    return complete
+
+
+def _found(
+    ctx: click.Context, word: str, ask: Callable[[Client], _Found], *, signed: bool = False
+) -> list[CompletionItem]:
+    from mapi.cli.asking import client
+
+    try:
+        with client(ctx.params.get("project"), timeout_seconds=_SECONDS) as api:
+            return [
+                CompletionItem(text, help=said, signed=signed)
+                for text, said in ask(api)
+                if text.startswith(word)
+            ]
+    except Exception:  # noqa: BLE001 - a prompt is no place for errors
+        return []
 
 
 def _run_of(ctx: click.Context) -> str:
@@ -191,9 +204,9 @@ orders = _completer(_orders, signed=True)
 keys = _completer(_keys)
 labels = _completer(_labels)
 tags = _completer(_tags)
-media = _completer(_media, of_run=True)
-media_keys = _completer(_media_keys, of_run=True)
-streams = _completer(_streams, of_run=True)
-ranks = _completer(_ranks, of_run=True)
+media = _run_completer(_media)
+media_keys = _run_completer(_media_keys)
+streams = _run_completer(_streams)
+ranks = _run_completer(_ranks)
 experiments = _completer(_experiments)
 views = _completer(_views)

@@ -57,6 +57,10 @@ def compare(
         return
     rows: list[list[Any]] = [["name", *(run.name for run in found.runs)]]
     rows.append(["status", *(run.status for run in found.runs)])
+    if any(found.pruned):
+        rows.append(
+            ["pruned", *(None if one is None else run_pruned(one) for one in found.pruned)]
+        )
     rows += [[f"params.{one.key}", *one.texts] for one in found.params if same or one.is_different]
     rows += [[f"tags.{one.key}", *one.texts] for one in found.tags if same or one.is_different]
     rows += [
@@ -66,9 +70,6 @@ def compare(
         ]
         for one in found.series
     ]
-    if any(found.pruned):
-        gone = [None if one is None else run_pruned(one) for one in found.pruned]
-        rows.insert(2, ["pruned", *gone])
     print_rows(["field", *(run.id for run in found.runs)], rows, form=form, wanted=["field"])
 
 

@@ -27,7 +27,7 @@ _SERIES: Final = (
     "min_value",
     "max_value",
     "mean",
-    "pruned",
+    "pruned_count",
 )
 
 
@@ -94,12 +94,12 @@ def points(
     found = api.runs.points(run, key, labels=own)
     values = [value_to_wire(value) for value in found.values]
     if output is not None:
-        points = [
+        listed = [
             {"step": step, "time": time, "value": value}
             for step, time, value in zip(found.steps, found.times_us, values, strict=True)
         ]
         about = {"key": found.key, "labels": found.labels, "pruned": found.pruned}
-        print_body({**about, "points": points})
+        print_body({**about, "points": listed})
         return
     rows = zip(found.steps, map(time_from_us, found.times_us), values, strict=True)
     print_rows(["step", "time", "value"], rows, form=form)
@@ -140,7 +140,8 @@ def spans(
     pruned = api.runs.get(run).pruned
     found = api.runs.spans(run, stream=stream, rank=rank)
     if output is not None:
-        print_body({"pruned": 0 if pruned is None else pruned.spans, "spans": list(found)})
+        gone = 0 if pruned is None else pruned.spans
+        print_body({"pruned_count": gone, "spans": list(found)})
         return
     rows = (
         [

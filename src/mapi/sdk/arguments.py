@@ -13,9 +13,11 @@ from typing import Any, Final
 
 from mapi.errors import Fault, InvalidError
 from mapi.wire.enums import LogLevel
+from mapi.wire.metrics import ATTEMPT_MAX, RANK_MAX, STEP_MAX
 
 __all__ = [
-    "callable_or_none",
+    "INT64_MAX",
+    "check_callable",
     "checked_path",
     "is_header",
     "items_of",
@@ -28,23 +30,23 @@ __all__ = [
     "texts_of_list",
     "truth_of",
     "version_of",
-    "whole",
     "whole_of",
+    "whole_or_none",
 ]
 
-_INT64_MAX: Final = 2**63 - 1
+INT64_MAX: Final = 2**63 - 1
 _INT32_MAX: Final = 2**31 - 1
 #: Parameters that are whole numbers: from and to, both included. How many at once is the server's to say.
 _WHOLE: Final = {
-    "after": (0, _INT64_MAX),
-    "attempt": (1, _INT32_MAX),
+    "after": (0, INT64_MAX),
+    "attempt": (1, ATTEMPT_MAX),
     "buckets": (1, _INT32_MAX),
-    "from": (0, _INT64_MAX),
+    "from": (0, STEP_MAX),
     "limit": (1, _INT32_MAX),
-    "rank": (0, _INT32_MAX),
-    "step": (-1, _INT64_MAX),
-    "time": (-_INT64_MAX, _INT64_MAX),
-    "to": (0, _INT64_MAX),
+    "rank": (0, RANK_MAX),
+    "step": (-1, STEP_MAX),  # of media: -1 are those without a step
+    "time": (-INT64_MAX, INT64_MAX),
+    "to": (0, STEP_MAX),
 }
 #: Those that are one of a list.
 _WORDS: Final = {
@@ -69,6 +71,7 @@ def query_of(**values: Any) -> list[tuple[str, str]]:
             continue
         at = f"/{_OWN_NAMES.get(name, name)}"
         if name in _TRUTHS:
+            # What is not archived is another answer than all there is; of the others false is the default.
             if truth_of(value, at=at) or name == "archived":
                 found.append((name, "true" if value else "false"))
         elif name in _WHOLE:
@@ -87,10 +90,10 @@ def last_of(stop: Any) -> int | None:
     Raises:
         InvalidError: it is no step.
     """
-    return None if stop is None else whole_of(stop, at="/stop", first=1, last=_INT64_MAX) - 1
+    return None if stop is None else whole_of(stop, at="/stop", first=1, last=STEP_MAX) - 1
 
 
-def whole(value: Any) -> int | None:
+def whole_or_none(value: Any) -> int | None:
     """Return a whole number, of NumPy too; ``None`` of all else."""
     try:
         return None if isinstance(value, bool) else operator.index(value)
@@ -104,7 +107,7 @@ def whole_of(value: Any, *, at: str, first: int, last: int) -> int:
     Raises:
         InvalidError: it is none.
     """
-    found = whole(value)
+    found = whole_or_none(value)
     if found is None or not first <= found <= last:
         bounds = f"from {first} on" if last >= _INT32_MAX else f"{first} to {last}"
         raise InvalidError(Fault(at, f"{shown(value)} is no whole number {bounds}"))
@@ -213,7 +216,7 @@ def is_header(value: Any) -> bool:
     return isinstance(value, str) and value.isascii() and value.isprintable() and bool(value)
 
 
-def callable_or_none(value: Any, *, at: str) -> None:
+def check_callable(value: Any, *, at: str) -> None:
     """Refuse what cannot be called.
 
     Raises:

@@ -9,10 +9,10 @@ import math
 import time as clock
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.arguments import shown, whole
+from mapi.sdk.arguments import shown, whole_or_none
 from mapi.sdk.calls import Producer, encoded
 from mapi.series.config_leaves import param_text
 from mapi.series.names import (
@@ -27,6 +27,7 @@ from mapi.series.names import (
     check_tag,
 )
 from mapi.wire.decoding import BODY_BYTES_MAX, DEPTH_MAX, FAULTS_MAX, decode, pointer
+from mapi.wire.metrics import ATTEMPT_MAX, RANK_MAX, STEP_MAX
 from mapi.wire.times import check_time_us, time_from_us, time_to_us
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ __all__ = [
 
 #: A time with its zone, or whole microseconds since 1970 UTC.
 Time: TypeAlias = datetime | int
-_STEP_MAX: Final = 2**63 - 1
-_INT32_MAX: Final = 2**31 - 1
 _Body = TypeVar("_Body")
 
 
@@ -102,12 +101,12 @@ def checked_step(step: object, *, at: str = "/step") -> int | None:
     """
     if step is None:
         return None
-    found = step if type(step) is int else _whole_number(step)
+    found = step if type(step) is int else _step_number(step)
     if found is None:
         raise InvalidError(
             Fault(at, f"{shown(step)} is no step: a whole number, or None for a scalar")
         )
-    if not 0 <= found <= _STEP_MAX:
+    if not 0 <= found <= STEP_MAX:
         raise InvalidError(Fault(at, f"{found} is no step: 0 to 2^63 - 1"))
     return found
 
@@ -127,11 +126,11 @@ def checked_producer(producer: object) -> Producer:
     faults = []
     if (wrong := check_stream(producer.stream)) is not None:
         faults.append(Fault("/stream", wrong))
-    rank = whole(producer.rank)
-    if rank is None or not 0 <= rank <= _INT32_MAX:
+    rank = whole_or_none(producer.rank)
+    if rank is None or not 0 <= rank <= RANK_MAX:
         faults.append(Fault("/rank", f"{shown(producer.rank)} is no rank: 0 to 2^31 - 1"))
-    attempt = 1 if producer.attempt is None else whole(producer.attempt)
-    if attempt is None or not 1 <= attempt <= _INT32_MAX:
+    attempt = 1 if producer.attempt is None else whole_or_none(producer.attempt)
+    if attempt is None or not 1 <= attempt <= ATTEMPT_MAX:
         faults.append(Fault("/attempt", f"{shown(producer.attempt)} is no attempt: 1 to 2^31 - 1"))
     raise_any(faults)
     assert rank is not None
@@ -174,7 +173,7 @@ def checked_time(time: object, *, at: str = "/time", now: int | None = None) -> 
             )
         found = time_to_us(time)
     else:
-        number = whole(time)
+        number = whole_or_none(time)
         if number is None:
             raise InvalidError(
                 Fault(
@@ -334,11 +333,11 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     return value
 
 
-def _whole_number(value: Any) -> int | None:
-    """Return what `whole` does, and 3 of 3.0: what divides, or reads a table, has floats."""
+def _step_number(value: Any) -> int | None:
+    """Return what `whole_or_none` does, and 3 of 3.0: what divides, or reads a table, has floats."""
     is_integer = getattr(value, "is_integer", None)
     if isinstance(value, bool) or is_integer is None or not is_integer():
-        return whole(value)
+        return whole_or_none(value)
     return int(value)
 
 

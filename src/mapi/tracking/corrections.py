@@ -19,6 +19,7 @@ from mapi.tracking.ingest import open_batch, write_points
 from mapi.tracking.summaries import rebuild
 from mapi.tracking.writing import Added, Counts, Sender, Writing, close_writing, open_writing
 from mapi.wire.enums import Source
+from mapi.wire.metrics import STEP_MAX
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["correct_points", "delete_media", "delete_param", "delete_points"]
 
-_STEP_MAX: Final = 2**63 - 1
 #: An entry of the audit names so many series, and counts the others.
 _SERIES_NAMED_MAX: Final = 20
 
@@ -80,7 +80,7 @@ async def delete_points(
         writing,
         ids,
         first=SCALAR_STEP if first is None else first,
-        last=_STEP_MAX if last is None else last,
+        last=STEP_MAX if last is None else last,
     )
     is_whole = first is None and last is None
     if is_whole:

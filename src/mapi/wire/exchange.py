@@ -59,6 +59,8 @@ _Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
 _Points: TypeAlias = Annotated[int, Meta(ge=1, le=2**53)]
 #: What goes on counting here cannot pass what a column holds.
 _Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+#: A user, or a service token, whose name is as long at most.
+_UserName: TypeAlias = Annotated[str, Meta(max_length=250)]
 _Labels: TypeAlias = dict[str, str]
 _GroupId: TypeAlias = Annotated[str, Meta(max_length=100)]
 _GroupName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -123,7 +125,7 @@ class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
     experiment: Annotated[
         Annotated[str, Meta(max_length=200)] | None, Meta(description="Its experiment's name.")
     ]
-    user: Annotated[str, Meta(max_length=250, description="Who made it.")]
+    user: Annotated[_UserName, Meta(description="Who made it.")]
     external_id: Annotated[ExternalId | None, Meta(description="What its writer calls it.")]
     created: Annotated[_Time, Meta(description="When the platform heard of it.")]
     started: Annotated[_Time | None, Meta(description="When it began.")]
@@ -159,7 +161,7 @@ class ParamLine(Request, kw_only=True, tag="param", tag_field="type"):
     key: Annotated[str, Meta(max_length=250, description="Its key.")]
     text: Annotated[str, Meta(max_length=65_536, description="As it was logged.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
-    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
+    user: Annotated[_UserName, Meta(description="Who wrote it.")] = ""
     time: Annotated[_Time, Meta(description="When it was written.")]
 
 
@@ -170,7 +172,7 @@ class TagLine(Request, kw_only=True, tag="tag", tag_field="type"):
     key: Annotated[str, Meta(max_length=250, description="Its key.")]
     text: Annotated[str, Meta(max_length=5_000, description="Its value.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
-    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
+    user: Annotated[_UserName, Meta(description="Who wrote it.")] = ""
     time: Annotated[_Time, Meta(description="When it was written.")]
 
 
@@ -212,7 +214,7 @@ class PrunedLine(Request, kw_only=True, tag="pruned", tag_field="type"):
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
     attempt: Annotated[AttemptNumber, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
-    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
+    user: Annotated[_UserName, Meta(description="Who wrote it.")] = ""
     last_step: Annotated[Step, Meta(description="The highest step of one that is gone.")]
     summary: Annotated[
         PrunedSummary | None,
@@ -228,7 +230,7 @@ class PointsLine(Request, kw_only=True, tag="points", tag_field="type"):
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
     attempt: Annotated[AttemptNumber, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
-    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
+    user: Annotated[_UserName, Meta(description="Who wrote it.")] = ""
     steps: Annotated[list[Step | None], Meta(max_length=50_000, description="Null is the scalar.")]
     times: Annotated[
         list[int], Meta(max_length=50_000, description="Whole microseconds since 1970 UTC.")
@@ -248,7 +250,7 @@ class LogRecord(Request, kw_only=True, tag="log", tag_field="type"):
     message: Annotated[LogMessage, Meta(description="Plain text.")]
     fields: Annotated[dict[str, Any] | None, Meta(description="What goes with it.")]
     source: Annotated[Source, Meta(description="Which way it came.")]
-    user: Annotated[str, Meta(max_length=250, description="Who wrote it.")] = ""
+    user: Annotated[_UserName, Meta(description="Who wrote it.")] = ""
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")]
     rank: Annotated[Rank, Meta(description="The rank that wrote.")]
 

@@ -91,4 +91,6 @@ class MediaPage(Answer, kw_only=True):
 
     media: Annotated[list[MediaFacts], Meta(description="By key, labels, step.")]
     next_cursor: Annotated[str | None, Meta(description="Null at the end.")] = None
-    pruned: Annotated[int, Meta(description="Items of the run that retention has deleted.")] = 0
+    pruned_count: Annotated[
+        int, Meta(description="Items of the run that retention has deleted.")
+    ] = 0

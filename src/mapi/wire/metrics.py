@@ -11,8 +11,11 @@ from mapi.wire.enums import Source
 from mapi.wire.values import WireValue
 
 __all__ = [
+    "ATTEMPT_MAX",
     "POINTS_MAX",
     "RANK_MAX",
+    "STEP_MAX",
+    "STREAM_LENGTH_MAX",
     "AttemptNumber",
     "BatchAnswer",
     "BatchFault",
@@ -37,19 +40,22 @@ __all__ = [
 
 #: Points of one batch: with 8 MiB, whichever is met first. A batch is one transaction.
 POINTS_MAX = 50_000
-_INT64_MAX = 2**63 - 1
+#: What a column holds; a step is the user's own number, and may be as large.
+STEP_MAX = 2**63 - 1
 
-Step: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
-SequenceNumber: TypeAlias = Annotated[int, Meta(ge=0, le=_INT64_MAX)]
+Step: TypeAlias = Annotated[int, Meta(ge=0, le=STEP_MAX)]
+SequenceNumber: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 #: A process of those that write one run together; 0 is the first.
 RANK_MAX = 2**31 - 1
 Rank: TypeAlias = Annotated[int, Meta(ge=0, le=RANK_MAX)]
+ATTEMPT_MAX = 2**31 - 1
 #: 1 is the first.
-AttemptNumber: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+AttemptNumber: TypeAlias = Annotated[int, Meta(ge=1, le=ATTEMPT_MAX)]
 #: Who sends: what it sent before under a sequence number is not taken twice.
 Writer: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
 #: As long as the value of a label, which it becomes.
-StreamName: TypeAlias = Annotated[str, Meta(max_length=200)]
+STREAM_LENGTH_MAX = 200
+StreamName: TypeAlias = Annotated[str, Meta(max_length=STREAM_LENGTH_MAX)]
 MetricKey: TypeAlias = Annotated[str, Meta(max_length=64)]
 #: A foreign name goes through the name map; a longer one than this is no name but a mistake.
 _ForeignName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=10_000)]

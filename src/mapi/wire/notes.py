@@ -148,7 +148,9 @@ class LogPage(Answer, kw_only=True):
 
     lines: Annotated[list[LogLineFacts], Meta(description="Oldest first.")]
     next_after: Annotated[int | None, Meta(description="Where to go on reading.")]
-    pruned: Annotated[int, Meta(description="Lines of the run that retention has deleted.")] = 0
+    pruned_count: Annotated[
+        int, Meta(description="Lines of the run that retention has deleted.")
+    ] = 0
 
 
 class SpanRow(Request, kw_only=True):
@@ -195,7 +197,9 @@ class SpanPage(Answer, kw_only=True):
 
     spans: Annotated[list[SpanFacts], Meta(description="By start.")]
     next_cursor: Annotated[str | None, Meta(description="Null at the end.")] = None
-    pruned: Annotated[int, Meta(description="Spans of the run that retention has deleted.")] = 0
+    pruned_count: Annotated[
+        int, Meta(description="Spans of the run that retention has deleted.")
+    ] = 0
 
 
 class Document(Request, kw_only=True):

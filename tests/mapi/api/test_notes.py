@@ -176,7 +176,7 @@ async def test_log_lines_are_read_newest_first_or_followed(
         assert await call("GET", "/logs", after=last) == {
             "lines": [],
             "next_after": last,
-            "pruned": 0,
+            "pruned_count": 0,
         }
 
 

@@ -66,14 +66,17 @@ def test_points_say_beside_the_table_that_some_are_gone(mapi: Any, old: str) -> 
     body = json.loads(mapi("runs", "points", old, "loss", "-o", "json").out)
     assert (body["points"], body["pruned"]) == ([], {"count": 10, "last_step": 9})
     (series,) = json.loads(mapi("runs", "metrics", old, "--format", "json").out)
-    assert (series["count"], series["pruned"]) == (10, 10)
+    assert (series["count"], series["pruned_count"]) == (10, 10)
 
 
 def test_spans_say_it_too(mapi: Any, old: str) -> None:
     told = mapi("runs", "spans", old, "--format", "csv")
     assert told.out == "name,start,duration_ms,stream,rank,step,depth\n"
     assert told.err == "(1 span deleted by retention; `mapi runs life` says why)\n"
-    assert json.loads(mapi("runs", "spans", old, "-o", "json").out) == {"pruned": 1, "spans": []}
+    assert json.loads(mapi("runs", "spans", old, "-o", "json").out) == {
+        "pruned_count": 1,
+        "spans": [],
+    }
 
 
 def test_a_run_with_all_its_points_says_nothing_of_it(mapi: Any, run: str) -> None:
@@ -83,7 +86,7 @@ def test_a_run_with_all_its_points_says_nothing_of_it(mapi: Any, run: str) -> No
     assert mapi("runs", "tail", run, "--no-follow").err == ""
     assert "pruned" not in mapi("runs", "show", run).out
     (series,) = json.loads(mapi("runs", "metrics", run, "--format", "json").out)
-    assert series["pruned"] is None
+    assert series["pruned_count"] is None
 
 
 def test_tail_compare_and_groups_say_it_too(mapi: Any, old: str) -> None:

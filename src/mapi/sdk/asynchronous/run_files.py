@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.arguments import callable_or_none, checked_path, query_of, shown, text_of
+from mapi.sdk.arguments import check_callable, checked_path, query_of, shown, text_of
 from mapi.sdk.asynchronous.resource import AsyncResource
 from mapi.sdk.calls import PIECE_BYTES, Call, Source, id_of, path_of
 from mapi.sdk.filters import texts_of
@@ -61,7 +61,7 @@ class AsyncRunFiles(AsyncResource):
             How many bytes were written.
         """
         text_of(format, at="/format", words=tuple(one.value for one in ExportFormat))
-        callable_or_none(progress, at="/progress")
+        check_callable(progress, at="/progress")
         if isinstance(target, str | os.PathLike):
             checked_path(target, at="/target")
         elif not hasattr(target, "write"):
@@ -101,7 +101,7 @@ class AsyncRunFiles(AsyncResource):
             SchemaInvalidError: the file breaks a rule; nothing of it was written.
             OSError: it cannot be read.
         """
-        callable_or_none(progress, at="/progress")
+        check_callable(progress, at="/progress")
         with ExitStack() as opened:
             file = _opened(source, opened)
             start = file.tell()

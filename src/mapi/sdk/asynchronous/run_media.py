@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.arguments import callable_or_none, query_of
+from mapi.sdk.arguments import check_callable, query_of
 from mapi.sdk.asynchronous.resource import AsyncResource
 from mapi.sdk.calls import Call, Repetition, Source, form_of, id_of, path_of
 from mapi.sdk.checks import (
@@ -228,7 +228,7 @@ def _check(key: str, about: MediaAbout) -> None:
         words = ", ".join(MediaAbout.__annotations__)
         raise TypeError(f"{unknown[0]!r} is no part of a media item: {words}.")
     checked_series(key, about.get("labels"))
-    callable_or_none(about.get("progress"), at="/progress")
+    check_callable(about.get("progress"), at="/progress")
     checked_step(about.get("step"))
     caption = about.get("caption", "")
     if not isinstance(caption, str) or len(caption) > CAPTION_LENGTH_MAX:  # type: ignore[redundant-expr]

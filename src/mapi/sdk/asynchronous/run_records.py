@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from msgspec import UNSET, UnsetType
 
-from mapi.sdk.arguments import mapping_of, query_of, truth_of, whole_of
+from mapi.sdk.arguments import INT64_MAX, mapping_of, query_of, truth_of, whole_of
 from mapi.sdk.asynchronous.resource import AsyncResource
 from mapi.sdk.calls import Repetition, encoded, id_of
 from mapi.sdk.checks import (
@@ -176,7 +176,7 @@ class AsyncRunRecords(AsyncResource):
         """
         cursor: str | None = None
         told: set[str] = set()
-        left = None if limit is None else whole_of(limit, at="/limit", first=0, last=2**63)
+        left = None if limit is None else whole_of(limit, at="/limit", first=0, last=INT64_MAX)
         while left is None or left > 0:
             page = await self.page(
                 filter=filter,

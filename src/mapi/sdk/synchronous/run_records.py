@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from msgspec import UNSET, UnsetType
 
-from mapi.sdk.arguments import mapping_of, query_of, truth_of, whole_of
+from mapi.sdk.arguments import INT64_MAX, mapping_of, query_of, truth_of, whole_of
 from mapi.sdk.calls import Repetition, encoded, id_of
 from mapi.sdk.checks import (
     checked,
@@ -178,7 +178,7 @@ class RunRecords(Resource):
         """
         cursor: str | None = None
         told: set[str] = set()
-        left = None if limit is None else whole_of(limit, at="/limit", first=0, last=2**63)
+        left = None if limit is None else whole_of(limit, at="/limit", first=0, last=INT64_MAX)
         while left is None or left > 0:
             page = self.page(
                 filter=filter,
