@@ -17,12 +17,14 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from mapi.sdk.deadlines import Deadline
 from mapi.sdk.failures import Failures
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 __all__ = [
+    "EXIT_SECONDS",
     "AsyncLock",
     "AsyncTurn",
     "AsyncUpkeep",
@@ -48,8 +50,11 @@ Lock = threading.Lock
 Turn = threading.RLock
 sleep = time.sleep
 
-#: How long the end of a program waits for work that is under way.
+#: How long an end waits for work that is under way.
 _JOIN_SECONDS: Final = 35.0
+#: How long the end of a program waits for a server that takes nothing; all runs that were left open
+#: have it together.
+EXIT_SECONDS: Final = 10.0
 
 
 async def async_acquire(lock: asyncio.Lock, *, seconds: float) -> bool:
@@ -137,14 +142,36 @@ def _addresses(found: list[Any]) -> list[str]:
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
+class _Exit:
+    """The end of the program: it begins with the first who asks when it has to be over."""
+
+    def __init__(self) -> None:
+        self._limit: Deadline | None = None
+
+    def limit(self) -> Deadline:
+        """Return when all that still sends has to be done."""
+        if self._limit is None:
+            self._limit = Deadline(EXIT_SECONDS)
+        return self._limit
+
+
+_exit: Final = _Exit()
+
+
 class AsyncUpkeep:
     """Does something again and again in a task, and at once when it is woken.
+
+    Args:
+        work: what is done; it is given no deadline, as behind the end of a loop there are no tasks.
+        every_seconds: see below.
 
     Attributes:
         every_seconds: from one time to the next; a change counts from the next one on.
     """
 
-    def __init__(self, work: Callable[[], Awaitable[None]], *, every_seconds: float) -> None:
+    def __init__(
+        self, work: Callable[[Deadline | None], Awaitable[None]], *, every_seconds: float
+    ) -> None:
         self._work = work
         self.every_seconds = every_seconds
         self._failures = Failures("what sends points")
@@ -157,6 +184,11 @@ class AsyncUpkeep:
         if self._task is None and not self._is_ending:
             with contextlib.suppress(RuntimeError):
                 self._task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether this is the last time, so that work of many parts should stop behind one."""
+        return self._is_ending
 
     def wake(self) -> None:
         """Do it now."""
@@ -178,7 +210,7 @@ class AsyncUpkeep:
             self._wake.clear()
             if not self._is_ending:
                 try:
-                    await self._work()
+                    await self._work(None)
                 except Exception as error:  # noqa: BLE001 - whatever it is, points go on
                     self._failures.tell(error)
 
@@ -186,11 +218,15 @@ class AsyncUpkeep:
 class Upkeep:
     """Does something again and again in a thread, and at once when it is woken.
 
+    Args:
+        work: what is done; given a deadline it is the last time, and the program ends.
+        every_seconds: see below.
+
     Attributes:
         every_seconds: from one time to the next; a change counts from the next one on.
     """
 
-    def __init__(self, work: Callable[[], None], *, every_seconds: float) -> None:
+    def __init__(self, work: Callable[[Deadline | None], None], *, every_seconds: float) -> None:
         self._work = work
         self.every_seconds = every_seconds
         self._failures = Failures("what sends points")
@@ -211,6 +247,11 @@ class Upkeep:
             if self._thread is None:
                 self._thread = thread
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether this is the last time, so that work of many parts should stop behind one."""
+        return self._is_ending
+
     def wake(self) -> None:
         """Do it now."""
         self._wake.set()
@@ -228,8 +269,13 @@ class Upkeep:
         """Do it for the last time: the program ends without having said so here."""
         if self._process != os.getpid():
             return  # of a child, which has neither the thread nor the work
-        self.stop()
-        self._work()
+        limit = _exit.limit()
+        # A batch that is on its way may still arrive, with a server that is slow.
+        self.stop(seconds=limit.remaining() / 2)
+        try:
+            self._work(limit)
+        except Exception as error:  # noqa: BLE001 - other runs have an end as well
+            self._failures.tell(error)
 
     def _run(self) -> None:
         # Here no signal handler runs, so a thread that began is known; of several, one works.
@@ -243,6 +289,6 @@ class Upkeep:
             self._wake.clear()
             if not self._is_ending:
                 try:
-                    self._work()
+                    self._work(None)
                 except Exception as error:  # noqa: BLE001 - whatever it is, points go on
                     self._failures.tell(error)

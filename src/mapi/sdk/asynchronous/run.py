@@ -162,14 +162,11 @@ class AsyncRun:
         """
         self._check_own()
         async with self._sending:
-            await self._send_all(self._runs)
+            for batch in self._buffer.batches():
+                await self._send(batch, self._runs)
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-
-    async def _send_all(self, runs: AsyncRuns) -> None:
-        for batch in self._buffer.batches():
-            await self._send(batch, runs)
 
     async def _send(self, batch: Batch, runs: AsyncRuns) -> None:
         """Send a batch; it waits on where this raises, and what comes twice is kept once."""
@@ -189,13 +186,42 @@ class AsyncRun:
             self._failure = error
         self._buffer.done(batch, refused=refused)
 
-    async def _keep_up(self) -> None:
-        """Send what waits; what fails is tried again."""
+    async def _keep_up(self, limit: Deadline | None) -> None:
+        """Send what waits; what fails is tried again, or at the end of the program lost.
+
+        Args:
+            limit: of that end. It moves on with each batch that arrives: a server that takes points is
+                waited for.
+        """
         try:
-            async with self._sending:
-                await self._send_all(self._runs)
+            if limit is None:
+                async with self._sending:
+                    for batch in self._buffer.batches():
+                        await self._send(batch, self._runs)
+                        if self._upkeep.is_ending:
+                            break  # who ends it sends the rest, by a limit of its own
+            elif self.waiting:
+                await self._send_within(limit, moves_on=True)
         except MapiError as error:
             _logger.warning("%s: %s", self.id, error)
+        if limit is not None and self.waiting:
+            _logger.warning("%s: the program ends, and %d points are lost", self.id, self.waiting)
+
+    async def _send_within(self, limit: Deadline, *, moves_on: bool = False) -> None:
+        """Send what waits, no later than this; ``moves_on`` begins it anew with each batch."""
+        has_turn = False
+        seconds = limit.seconds
+        try:
+            has_turn = await async_acquire(self._sending, seconds=limit.remaining())
+            if not has_turn:
+                raise DeadlineError(f"{self.id}: what it sent last found no answer in time.")
+            async with self._runs._within(limit) as runs:  # noqa: SLF001
+                for batch in self._buffer.batches():
+                    await self._send(batch, runs)
+                    if moves_on:
+                        limit.extend(seconds)
+        finally:
+            async_let_go(self._sending, has_turn=has_turn)
 
     async def log_params(self, params: Mapping[str, Any]) -> BatchAnswer:
         """Write params; as `Runs.log_params`."""
@@ -276,17 +302,10 @@ class AsyncRun:
         failure: ClientError | None = None
         # A batch that is on its way may still arrive, with a server that is slow.
         await self._upkeep.stop(seconds=points_limit.remaining() / 2)
-        has_turn = False
         try:
-            has_turn = await async_acquire(self._sending, seconds=points_limit.remaining())
-            if not has_turn:
-                raise DeadlineError(f"{self.id}: what it sent last found no answer in time.")
-            async with self._runs._within(points_limit) as runs:  # noqa: SLF001
-                await self._send_all(runs)
+            await self._send_within(points_limit)
         except ClientError as error:
             failure = error
-        finally:
-            async_let_go(self._sending, has_turn=has_turn)
         async with self._runs._within(limit) as runs:  # noqa: SLF001
             await self._say_end(runs, status, reason)
         self._conclude(failure or self._failure)

@@ -164,14 +164,11 @@ class Run:
         """
         self._check_own()
         with self._sending:
-            self._send_all(self._runs)
+            for batch in self._buffer.batches():
+                self._send(batch, self._runs)
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-
-    def _send_all(self, runs: Runs) -> None:
-        for batch in self._buffer.batches():
-            self._send(batch, runs)
 
     def _send(self, batch: Batch, runs: Runs) -> None:
         """Send a batch; it waits on where this raises, and what comes twice is kept once."""
@@ -191,13 +188,42 @@ class Run:
             self._failure = error
         self._buffer.done(batch, refused=refused)
 
-    def _keep_up(self) -> None:
-        """Send what waits; what fails is tried again."""
+    def _keep_up(self, limit: Deadline | None) -> None:
+        """Send what waits; what fails is tried again, or at the end of the program lost.
+
+        Args:
+            limit: of that end. It moves on with each batch that arrives: a server that takes points is
+                waited for.
+        """
         try:
-            with self._sending:
-                self._send_all(self._runs)
+            if limit is None:
+                with self._sending:
+                    for batch in self._buffer.batches():
+                        self._send(batch, self._runs)
+                        if self._upkeep.is_ending:
+                            break  # who ends it sends the rest, by a limit of its own
+            elif self.waiting:
+                self._send_within(limit, moves_on=True)
         except MapiError as error:
             _logger.warning("%s: %s", self.id, error)
+        if limit is not None and self.waiting:
+            _logger.warning("%s: the program ends, and %d points are lost", self.id, self.waiting)
+
+    def _send_within(self, limit: Deadline, *, moves_on: bool = False) -> None:
+        """Send what waits, no later than this; ``moves_on`` begins it anew with each batch."""
+        has_turn = False
+        seconds = limit.seconds
+        try:
+            has_turn = acquire(self._sending, seconds=limit.remaining())
+            if not has_turn:
+                raise DeadlineError(f"{self.id}: what it sent last found no answer in time.")
+            with self._runs._within(limit) as runs:  # noqa: SLF001
+                for batch in self._buffer.batches():
+                    self._send(batch, runs)
+                    if moves_on:
+                        limit.extend(seconds)
+        finally:
+            let_go(self._sending, has_turn=has_turn)
 
     def log_params(self, params: Mapping[str, Any]) -> BatchAnswer:
         """Write params; as `Runs.log_params`."""
@@ -278,17 +304,10 @@ class Run:
         failure: ClientError | None = None
         # A batch that is on its way may still arrive, with a server that is slow.
         self._upkeep.stop(seconds=points_limit.remaining() / 2)
-        has_turn = False
         try:
-            has_turn = acquire(self._sending, seconds=points_limit.remaining())
-            if not has_turn:
-                raise DeadlineError(f"{self.id}: what it sent last found no answer in time.")
-            with self._runs._within(points_limit) as runs:  # noqa: SLF001
-                self._send_all(runs)
+            self._send_within(points_limit)
         except ClientError as error:
             failure = error
-        finally:
-            let_go(self._sending, has_turn=has_turn)
         with self._runs._within(limit) as runs:  # noqa: SLF001
             self._say_end(runs, status, reason)
         self._conclude(failure or self._failure)
