@@ -23,8 +23,8 @@ create table mapi.run_metric_summary (
     max_value float8,
     max_step bigint,
     -- Of the finite values; mean is their quotient. Near the greatest number no float holds a sum: what
-    -- is beyond 1e290 is summed up apart, made smaller by 2^64, which rounds nothing. So many points
-    -- that either sum could pass the greatest number cannot be stored.
+    -- is beyond 1e290 is summed up apart, made smaller by `mapi.huge_factor`. So many points that either
+    -- sum could pass the greatest number cannot be stored.
     finite_sum float8 not null,
     huge_sum float8 not null default 0,
     change_seq bigint not null default 0,
@@ -78,14 +78,26 @@ call mapi.protect('run_metric_pruned');
 -- What retention has deleted of a series that its summary still counts: how many points, up to which
 -- step. An attempt that began anew took the place of what was pruned before it.
 create view mapi.run_pruned_points with (security_invoker = true) as
-select
-    pruned.tenant_id, pruned.run_id, pruned.key, pruned.labels_hash, pruned.series_id,
-    pruned.count, pruned.last_step
+select pruned.*
 from mapi.run_metric_pruned as pruned
 join mapi.run_series as series
     on series.tenant_id = pruned.tenant_id and series.id = pruned.series_id
 where mapi.superseded_from(series) is distinct from -1;
 grant select on mapi.run_pruned_points to mapi_app;
+
+-- By what huge values are made smaller before they are summed up: a power of 2 rounds nothing.
+create function mapi.huge_factor() returns float8
+language sql immutable parallel safe
+return 18446744073709551616::float8;
+
+-- Both sums of finite values, made smaller. PostgreSQL refuses a quotient that is too small for float8:
+-- a sum below 1 is nothing beside a huge one.
+create function mapi.shrunk_sum(finite_sum float8, huge_sum float8) returns float8
+language sql immutable parallel safe
+return case
+    when abs(finite_sum) < 1 then 0
+    else finite_sum / mapi.huge_factor()
+end + huge_sum;
 
 -- The mean of finite values; it lies between the least and the greatest of them, however it is rounded.
 create function mapi.mean_of(
@@ -95,23 +107,20 @@ create function mapi.mean_of(
 language sql immutable parallel safe
 return case
     when finite_count = 0 then null
-    -- PostgreSQL refuses a quotient or a product that is too small for float8: a sum below 1 is
-    -- nothing beside a huge one, and of the bounds the one on the mean's side is as large as it.
+    -- Too small for a quotient, as above.
     when huge_sum = 0 and abs(finite_sum) < 5e-324 * finite_count::float8 then 0
     when huge_sum = 0 then finite_sum / finite_count
-    when
-        (case when abs(finite_sum) < 1 then 0 else finite_sum * 5.421010862427522e-20 end + huge_sum) > 0
+    -- Of the bounds the one on the mean's side is as large as it, so its quotient is none too small.
+    when mapi.shrunk_sum(finite_sum, huge_sum) > 0
         then least(
-            (case when abs(finite_sum) < 1 then 0 else finite_sum * 5.421010862427522e-20 end + huge_sum)
-            / finite_count,
-            greatest_value * 5.421010862427522e-20
-        ) * 18446744073709551616::float8
+            mapi.shrunk_sum(finite_sum, huge_sum) / finite_count,
+            greatest_value / mapi.huge_factor()
+        ) * mapi.huge_factor()
     else
         greatest(
-            (case when abs(finite_sum) < 1 then 0 else finite_sum * 5.421010862427522e-20 end + huge_sum)
-            / finite_count,
-            least_value * 5.421010862427522e-20
-        ) * 18446744073709551616::float8
+            mapi.shrunk_sum(finite_sum, huge_sum) / finite_count,
+            least_value / mapi.huge_factor()
+        ) * mapi.huge_factor()
 end;
 
 -- The parts of a batch, one row a series, join what is known of it. None has huge values: the sums of
@@ -214,13 +223,12 @@ begin atomic
     base as (
         select pruned.*, part.labels, part.source
         from part
-        join mapi.run_metric_pruned as pruned
+        join mapi.run_pruned_points as pruned
             on pruned.tenant_id = mapi.current_tenant()
             and pruned.run_id = of_run
             and pruned.key = part.key
             and pruned.labels_hash = part.labels_hash
             and pruned.series_id = part.id
-        where part.stop is distinct from -1
     ),
     chosen as (
         select distinct on (part.key, part.labels_hash, points.step)
@@ -253,7 +261,7 @@ begin atomic
             coalesce(sum(value) filter (where is_finite and abs(value) < 1e290), 0)
                 as finite_sum,
             coalesce(
-                sum(value * 5.421010862427522e-20)
+                sum(value / mapi.huge_factor())
                     filter (where is_finite and abs(value) >= 1e290),
                 0
             ) as huge_sum,
@@ -292,10 +300,12 @@ begin atomic
 end;
 
 revoke execute on function
+    mapi.huge_factor(), mapi.shrunk_sum(float8, float8),
     mapi.mean_of(float8, float8, bigint, float8, float8), mapi.merge_summaries,
     mapi.summary_portions(uuid, text[], int8[], int8)
     from public;
 grant execute on function
+    mapi.huge_factor(), mapi.shrunk_sum(float8, float8),
     mapi.mean_of(float8, float8, bigint, float8, float8), mapi.merge_summaries,
     mapi.summary_portions(uuid, text[], int8[], int8)
     to mapi_app;
