@@ -326,7 +326,7 @@ async def revoke_token(connection: Connection, principal: Principal, token_id: s
     if row is None:
         raise NotFoundError(
             f"There is no token with the id {token_id[:80]!r}, or it was revoked before: the list of "
-            "tokens has the ids, and a name is none."
+            "tokens has the ids."
         )
     kind, name = row
     ended = 0

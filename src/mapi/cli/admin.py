@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mapi.serve.administration import Administration
+    from mapi.wire.administration import TokenPage
 
 __all__ = ["command"]
 
@@ -191,27 +192,41 @@ def token_list(home: Path | None, *, form: str, tenant: str) -> None:
     administer(home, work)
 
 
+def _id_of(which: str, page: TokenPage) -> str:
+    """Return the id of the token that is meant; what is the name of none is an id."""
+    if any(one.id == which for one in page.tokens):
+        return which
+    alive = [one.id for one in page.tokens if one.name == which and one.revoked is None]
+    if len(alive) > 1:
+        raise click.ClickException(
+            f"{len(alive)} tokens are called {which!r}; give the id of one: {', '.join(alive)}"
+        )
+    return alive[0] if alive else which
+
+
 def _listed(value: Any) -> Any:
     """Return a list as the words of a cell."""
     return ", ".join(value) if isinstance(value, list) else value
 
 
 @token.command("revoke")
-@click.argument("token_id", shell_complete=desk_candidates.tokens)
+@click.argument("which", metavar="TOKEN", shell_complete=desk_candidates.tokens)
 @tenant_option
 @click.pass_obj
-def token_revoke(home: Path | None, *, token_id: str, tenant: str) -> None:
+def token_revoke(home: Path | None, *, which: str, tenant: str) -> None:
     """End a token and its sessions.
 
-    TOKEN_ID is the id that `mapi admin token ls` prints.
+    TOKEN is the id that `mapi admin token ls` prints, or the name of one that no other has.
     """
 
     async def work(found: Administration) -> None:
-        from mapi.access.tokens import revoke_token
+        from mapi.access.tokens import list_tokens, revoke_token
 
         async with found.tenant(tenant) as desk:
+            page = await list_tokens(desk.connection, desk.principal)
+            token_id = _id_of(which, page)
             await revoke_token(desk.connection, desk.principal, token_id)
-        click.echo(f"Revoked {token_id}.")
+        click.echo(f"Revoked {token_id}{f' ({which})' if token_id != which else ''}.")
 
     administer(home, work)
 

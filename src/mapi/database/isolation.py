@@ -7,17 +7,17 @@ installation lets its own login alone connect to its database.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, LiteralString
+from typing import Any, Final, LiteralString
 
-from psycopg import sql
+import psycopg
+from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict
 
 from mapi.errors import DatabaseError
 
-if TYPE_CHECKING:
-    import psycopg
-
 __all__ = [
     "POWERS",
+    "admin_words",
     "let_in_alone",
     "other_logins",
     "power_words",
@@ -95,6 +95,30 @@ def power_words(name: str, powers: list[str]) -> str:
         "and a password in MAPI_DATABASE_URL, such as postgresql://mapi_server:...@host/database, "
         "and run `mapi migrate`, which makes that role."
     )
+
+
+def admin_words(url: str, error: psycopg.Error) -> str:
+    """Return what an error of the role that may create says, and what it lacks.
+
+    Args:
+        url: as MAPI_DATABASE_ADMIN_URL names the database; its password is not told.
+        error: connecting as that role, or its statement, ended in it.
+    """
+    said = " ".join(str(error).split())
+    parts = conninfo_to_dict(url)
+    role, database = parts.get("user") or "of MAPI_DATABASE_ADMIN_URL", parts.get("dbname")
+    if isinstance(error, errors.InsufficientPrivilege):
+        return (
+            f"{said}. The role {role!r} of MAPI_DATABASE_ADMIN_URL has to make roles and to own the "
+            f'database: let a superuser run ALTER ROLE "{role}" CREATEROLE; ALTER DATABASE '
+            f'"{database}" OWNER TO "{role}"; or name a role that may.'
+        )
+    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+        return (
+            f"{said}. Check role, password, address and database in MAPI_DATABASE_ADMIN_URL, and that "
+            "the database runs."
+        )
+    return said
 
 
 def refuse_power(connection: psycopg.Connection[Any], name: str) -> None:

@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from mapi.database.isolation import let_in_alone, refuse_power
+from mapi.database.isolation import admin_words, let_in_alone, refuse_power
 from mapi.database.session import role_settings
 from mapi.errors import DatabaseError
 
@@ -117,7 +117,9 @@ def migrate(
                 applied.append(name)
             return applied
     except psycopg.Error as error:
-        raise DatabaseError(f"The database cannot be migrated: {error}") from error
+        raise DatabaseError(
+            f"The database cannot be migrated: {admin_words(admin_url, error)}"
+        ) from error
 
 
 def make_roles(
@@ -140,7 +142,9 @@ def make_roles(
                 _make_roles(connection, login, password, sets_password=sets_password)
             _require_opening(admin_url, login, password)
     except psycopg.Error as error:
-        raise DatabaseError(f"The roles cannot be made: {error}") from error
+        raise DatabaseError(
+            f"The roles cannot be made: {admin_words(admin_url, error)}"
+        ) from error
 
 
 def pending(connection: psycopg.Connection[Any]) -> list[Migration]:

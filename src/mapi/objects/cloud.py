@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from mapi.objects.permits import UploadPermits
 
-__all__ = ["SCHEMES", "CloudStore", "SigningBucket", "cloud_store"]
+__all__ = ["SCHEMES", "CloudStore", "SigningBucket", "cause_of", "cloud_store"]
 
 SCHEMES: Final = ("s3", "gs", "az")
 #: Up to here an object waits in memory for its hash to be known; beyond, on the disk.
@@ -88,6 +88,11 @@ class CloudStore(ObjectStore):
         self._bucket = bucket
         self._permits = permits
         self._signing = signing
+
+    @property
+    def endpoint(self) -> str | None:
+        """The address of the server that has the bucket, where it is one that speaks S3."""
+        return None if self._signing is None else str(self._signing.client.meta.endpoint_url)
 
     async def put(
         self, key: str, content: Content, *, expected: Expectation | None = None
@@ -290,6 +295,38 @@ def _put_large(signing: SigningBucket, stored: StoredObject, spool: IO[bytes]) -
         raise _unavailable(stored.key, error) from error
     except BotoCoreError as error:
         raise _unavailable(stored.key, error) from error
+
+
+#: What the text of a bucket's error has, and what it means. The text itself can hold headers.
+_CAUSES: Final = (
+    (
+        "Connection refused",
+        "nobody listens there: check AWS_ENDPOINT_URL, and that the store runs",
+    ),
+    ("dns error", "its host is not known: check AWS_ENDPOINT_URL and AWS_DEFAULT_REGION"),
+    ("certificate", "its certificate is not trusted"),
+    ("timed out", "it does not answer in time: check AWS_ENDPOINT_URL, and the way there"),
+    ("NoSuchBucket", "there is no such bucket: make it, or name another in MAPI_BUNDLES_URL"),
+    (
+        "InvalidAccessKeyId",
+        "the key is not known there: check AWS_ACCESS_KEY_ID, or the role of the machine",
+    ),
+    ("SignatureDoesNotMatch", "the secret of the key is another: check AWS_SECRET_ACCESS_KEY"),
+    ("AccessDenied", "the key may not write, read, list and delete in it: give it these rights"),
+    ("credentials", "there are no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, say"),
+)
+
+
+def cause_of(error: BaseException) -> str:
+    """Return what keeps a bucket from working, as far as the cause of an error of ours tells."""
+    cause: BaseException | None = error
+    while cause is not None:
+        said = str(cause)
+        for mark, meaning in _CAUSES:
+            if mark in said:
+                return meaning
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 async def _told(key: str, work: Awaitable[_Result]) -> _Result:

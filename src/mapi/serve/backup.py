@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 
 from mapi.database.door import Database
+from mapi.database.isolation import admin_words
 from mapi.database.migrate import make_roles, migrate, migrations, refuse_unreleased
 from mapi.database.turns import in_turn
 from mapi.errors import DatabaseError, MapiError, NotFoundError, SettingError
@@ -171,7 +172,9 @@ def _dump(source: _Source, path: Path) -> tuple[Manifest, set[str]]:
                 source.settings, url=source.admin_url, snapshot=str(snapshot[0]), path=path
             )
     except psycopg.Error as error:
-        raise DatabaseError(f"The database cannot be read: {error}") from error
+        raise DatabaseError(
+            f"The database cannot be read: {admin_words(source.admin_url, error)}"
+        ) from error
     return manifest, {key for (key,) in rows}
 
 
@@ -437,7 +440,9 @@ def _empty_database(
         with psycopg.connect(admin_url) as connection:
             found = connection.execute("select to_regnamespace('mapi') is not null").fetchone()
     except psycopg.Error as error:
-        raise DatabaseError(f"The database cannot be reached: {error}") from error
+        raise DatabaseError(
+            f"The database cannot be reached: {admin_words(admin_url, error)}"
+        ) from error
     if found and found[0]:
         raise DatabaseError(
             "The database has a schema 'mapi'. Restore into a new database, named in "

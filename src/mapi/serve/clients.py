@@ -53,24 +53,24 @@ class _Client:
             text = text.replace(self.password, "***")
         # pg_dump would have row-level security turned off or passed over, which loses rows.
         lines = [line for line in text.strip().splitlines() if "HINT:" not in line]
-        fix = _fix_of(text)
-        return DatabaseError(
-            f"{Path(self.program).name} failed: {' '.join(lines)[-_SAID_MAX:]} {fix}".strip()
-        )
+        name, told = Path(self.program).name, " ".join(lines)[-_SAID_MAX:]
+        fix = self._fix(text)
+        # What to do comes first: what the program said is long, and SQL.
+        return DatabaseError(f"{name} failed: {f'{fix} ({told})' if fix else told}")
 
-
-def _fix_of(said: str) -> str:
-    if "row-level security" in said or "row security" in said:
-        return (
-            "(The role of MAPI_DATABASE_ADMIN_URL does not see every tenant: back up and restore "
-            "with a superuser, or give the role BYPASSRLS for it.)"
-        )
-    if "version mismatch" in said or "unsupported version" in said:
-        return (
-            "(MAPI_PG_BIN names the programs of another version: they have to be at least as new "
-            "as the server and as those that wrote the backup.)"
-        )
-    return ""
+    def _fix(self, said: str) -> str:
+        if "row-level security" in said or "row security" in said:
+            role = psycopg.conninfo.conninfo_to_dict(self.where).get("user", "")
+            return (
+                f"The role {role!r} of MAPI_DATABASE_ADMIN_URL does not see every tenant: back up and "
+                f'restore as a superuser, or let one run ALTER ROLE "{role}" BYPASSRLS.'
+            )
+        if "version mismatch" in said or "unsupported version" in said:
+            return (
+                "MAPI_PG_BIN names the programs of another version: they have to be at least as new "
+                "as the server and as those that wrote the backup."
+            )
+        return ""
 
 
 def _client(settings: Settings, name: str, *, url: str) -> _Client:

@@ -202,6 +202,15 @@ async def _store(settings: Settings) -> Finding:
     try:
         await store.put(key, b"written by mapi doctor")
         await store.read(key)
+    except MapiError as error:
+        if settings.bundles_url is None or settings.bundles_url.startswith("file:"):
+            raise
+        # Half a second, that only who has a bucket waits for.
+        from mapi.objects.cloud import CloudStore, cause_of  # noqa: PLC0415
+
+        endpoint = store.endpoint if isinstance(store, CloudStore) else None
+        at = f" at {endpoint}" if endpoint else ""
+        return Finding("store", Verdict.FAILED, f"{settings.bundles_url}{at}: {cause_of(error)}.")
     finally:
         with contextlib.suppress(MapiError):
             await store.delete(key)

@@ -19,20 +19,30 @@ def test_a_tenant_that_is_not_there_is_answered_with_those_that_are(
     assert "--tenant names the one that is meant" in said
 
 
-def test_a_token_is_ended_by_its_id_and_its_name_is_answered_with_where_ids_stand(
+def test_a_token_is_ended_by_its_id_or_by_its_name_where_one_alone_has_it(
     admin: Any, tenant: Tenant
 ) -> None:
     whose = ("--tenant", tenant.name)
     admin("token", "create", "reader", "--scope", "runs:read", "--scope", "runs:write", *whose)
-    said = admin("token", "revoke", "reader", *whose, code=1).err
-    assert "no token with the id 'reader'" in said
+    said = admin("token", "revoke", "writer", *whose, code=1).err
+    assert "no token with the id 'writer'" in said
     assert "the list of tokens has the ids" in said
     row = next(one for one in admin("token", "ls", *whose).out.splitlines() if "reader" in one)
     assert "runs:read, runs:write" in row
     found = json.loads(admin("token", "ls", *whose, "--format", "json").out)
     (token,) = [one for one in found if one["name"] == "reader"]
     assert sorted(token["scopes"]) == ["runs:read", "runs:write"]
-    admin("token", "revoke", token["id"], *whose)
+    assert admin("token", "revoke", "reader", *whose).out == f"Revoked {token['id']} (reader).\n"
+    admin("token", "revoke", "reader", *whose, code=1)
+    for _ in range(2):
+        admin("token", "create", "reader", *whose)
+    found = json.loads(admin("token", "ls", *whose, "--format", "json").out)
+    ids = {one["id"] for one in found if one["name"] == "reader" and one["revoked"] is None}
+    said = admin("token", "revoke", "reader", *whose, code=1).err
+    assert said.startswith("Error: 2 tokens are called 'reader'; give the id of one: ")
+    assert all(one in said for one in ids)
+    for one in ids:
+        assert admin("token", "revoke", one, *whose).out == f"Revoked {one}.\n"
 
 
 def test_a_member_who_is_removed_or_is_none_is_named_with_the_place(

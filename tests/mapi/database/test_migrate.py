@@ -174,3 +174,29 @@ def test_a_role_that_was_there_is_taken_with_its_own_password(
     for _ in range(2):
         migrate(found.operator_url, login=found.login, password=found.password)
         assert opens(found.url)
+
+
+def test_an_admin_role_that_may_not_migrate_is_told_what_it_needs(
+    managed_database: ManagedDatabase,
+) -> None:
+    found = managed_database
+    admin = f"weak_{found.name}"
+    weak = psycopg.conninfo.make_conninfo(found.superuser_url, user=admin, password="p")
+
+    def said() -> str:
+        with pytest.raises(DatabaseError) as told:
+            migrate(weak, login=found.login, password=found.password)
+        return str(told.value)
+
+    assert "Check role, password, address and database in MAPI_DATABASE_ADMIN_URL" in said()
+    with psycopg.connect(found.superuser_url, autocommit=True) as connection:
+        connection.execute(f"create role {admin} login password 'p'".encode())
+        fixes = (
+            f'ALTER ROLE "{admin}" CREATEROLE',
+            f'ALTER DATABASE "{found.name}" OWNER TO "{admin}"',
+        )
+        for statement in fixes:
+            # What the line says helps, word for word.
+            assert statement in said()
+            connection.execute(statement.encode())
+    migrate(weak, login=found.login, password=found.password)

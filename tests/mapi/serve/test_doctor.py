@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -15,6 +16,7 @@ from mapi.serve.doctor import Finding, Verdict, examine
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.services.gateway import Gateway
     from tests.services.postgres import ManagedDatabase
 
 pytestmark = pytest.mark.anyio
@@ -101,3 +103,31 @@ async def test_a_database_that_does_not_keep_tenants_or_installations_apart_is_t
     powerful = await look(f'alter role "{base.login}" createrole')
     assert powerful.verdict is Verdict.FAILED
     assert "may make roles" in powerful.text
+
+
+async def test_a_bucket_that_does_not_work_is_named_with_the_cause_and_the_fix(
+    tmp_path: Path, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = gateway.new_bucket()
+
+    async def look(**changed: str) -> Finding:
+        variables = {**whole, **changed}
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        url = variables["MAPI_BUNDLES_URL"]
+        return (await findings(tmp_path / "home", MAPI_BUNDLES_URL=url))["store"]
+
+    assert (await look()).verdict is Verdict.OK
+    url = whole["MAPI_BUNDLES_URL"]
+    for changed, words in (
+        ({"MAPI_BUNDLES_URL": "s3://nobody-has-this"}, "s3://nobody-has-this at .*no such bucket"),
+        ({"AWS_ACCESS_KEY_ID": "unknown"}, f"{url} at .*AWS_ACCESS_KEY_ID"),
+        ({"AWS_SECRET_ACCESS_KEY": "another"}, f"{url} at .*AWS_SECRET_ACCESS_KEY"),
+        (
+            {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
+            f"{url} at http://127.0.0.1:1: nobody listens",
+        ),
+    ):
+        found = await look(**changed)
+        assert found.verdict is Verdict.FAILED
+        assert re.match(words, found.text), found.text
