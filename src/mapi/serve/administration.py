@@ -195,7 +195,7 @@ class Administration:
             return [(int(number), str(name)) for number, name in await cursor.fetchall()]
 
     async def make_tenant(self, name: str) -> int:
-        """Make a tenant with the project ``default``; one that has no project gets it.
+        """Make a tenant with the project ``default``; one that was not made to its end gets it.
 
         Raises:
             SettingError: the name breaks its rule, there is one of this name, or nobody named a role that may.
@@ -206,9 +206,8 @@ class Administration:
         admin_url = self._needed_admin_url()
         if name in {found for _, found in await self.tenants()}:
             async with self.tenant(name) as desk:
-                cursor = await desk.connection.execute(query("access.list_project_ids"))
-                # One without a project was not made to its end.
-                if await cursor.fetchone() is not None:
+                cursor = await desk.connection.execute(query("access.is_tenant_whole"))
+                if await cursor.fetchone() == (True,):
                     raise SettingError(f"There is a tenant {name!r} already.")
         tenant_id = ensure_tenant(admin_url, name)
         async with self.tenant(name) as desk:

@@ -21,7 +21,7 @@ from mapi.wire.exchange import ExperimentLine, ParamLine, RunLine, ViewLine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mapi.database.door import Connection, Database, Reach
+    from mapi.database.door import Database, Reach
     from mapi.wire.exchange import ExportLine
 
 __all__ = ["refuse_conflicts"]
@@ -73,25 +73,23 @@ async def refuse_conflicts(
     # An id is one in the tenant, whoever sees what has it; told is only that it is taken.
     tenant = replace(reach, project_ids=None)
     for portion in _portions(file):
-        found: list[Any] = []
-        async with database.transaction(tenant) as connection:
+        questions = [
+            look([(at, line) for at, line in portion if isinstance(line, kind)])
             for kind, look in (
                 (RunLine, _runs),
                 (ExperimentLine, _experiments),
                 (ViewLine, _views),
-            ):
-                question = look([(at, line) for at, line in portion if isinstance(line, kind)])
-                found += await _ask(connection, project_id, question)
-        for at, member, text in sorted(found):
+            )
+        ]
+        for at, member, text in sorted(await _ask(database, tenant, project_id, *questions)):
             if member == "external_id":
                 message = f"{text[:80]!r} belongs to another run of the project"
             else:
                 message = f"{text} is in another project"
             taken.add(at, member, message)
-        async with database.transaction(reach) as connection:
-            question = _params([(at, one) for at, one in portion if isinstance(one, ParamLine)])
-            for at, key, text in await _ask(connection, project_id, question):
-                params.add(at, "text", f"the param {key} of that run is {text!r} here")
+        question = _params([(at, one) for at, one in portion if isinstance(one, ParamLine)])
+        for at, key, text in await _ask(database, reach, project_id, question):
+            params.add(at, "text", f"the param {key} of that run is {text!r} here")
     if taken.count:
         raise StateError(
             f"The file has what cannot be here: {taken}. Nothing was imported.", taken.kept
@@ -104,12 +102,18 @@ async def refuse_conflicts(
         )
 
 
-async def _ask(connection: Connection, project_id: int, question: _Question) -> list[Any]:
-    name, about = question
-    if not about["at"]:
-        return []
-    cursor = await connection.execute(query(name), {"project": project_id, **about})
-    return await cursor.fetchall()
+async def _ask(
+    database: Database, reach: Reach, project_id: int, *questions: _Question
+) -> list[Any]:
+    """Ask those questions that are about any line; most portions are params alone."""
+    asked = [(name, about) for name, about in questions if about["at"]]
+    found: list[Any] = []
+    if asked:
+        async with database.transaction(reach) as connection:
+            for name, about in asked:
+                cursor = await connection.execute(query(name), {"project": project_id, **about})
+                found += await cursor.fetchall()
+    return found
 
 
 def _portions(file: BinaryIO) -> Iterator[list[tuple[int, ExportLine]]]:

@@ -39,13 +39,11 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.tracking.writing import Counts
 
-__all__ = ["LOG_WRITER", "RUN_WRITER", "SPAN_WRITER", "LineWriter"]
+__all__ = ["LOG_WRITER", "SPAN_WRITER", "LineWriter"]
 
 #: Their places in the file are its sequence numbers.
 LOG_WRITER: Final = "import: log lines"
 SPAN_WRITER: Final = "import: spans"
-#: Stands at -1 beside a run that an import has made, whether or not all lines have come.
-RUN_WRITER: Final = "import: run"
 
 
 class LineWriter:

@@ -25,9 +25,9 @@ from mapi.series.budgets import Drops
 from mapi.tracking.import_conflicts import refuse_conflicts
 from mapi.tracking.import_file import check_file, read_lines
 from mapi.tracking.import_groups import GroupWriter
-from mapi.tracking.import_lines import LOG_WRITER, RUN_WRITER, SPAN_WRITER, LineWriter
+from mapi.tracking.import_lines import LOG_WRITER, SPAN_WRITER, LineWriter
 from mapi.tracking.runs import require_open
-from mapi.tracking.writing import Sender, advance_writer, open_writing, taken_seq
+from mapi.tracking.writing import Sender, advance_writer, known_seq, open_writing
 from mapi.wire.administration import ImportAnswer
 from mapi.wire.enums import Scope
 from mapi.wire.exchange import (
@@ -197,8 +197,10 @@ class _Import:
 
         async def work(connection: Connection) -> bool:
             await connection.execute(query("importing.is_no_sign_of_life"))
-            is_new = await self._insert_run(connection, run_id, line)
-            return await self._is_made_by_import(connection, run_id, is_new=is_new)
+            is_imported = await self._insert_run(connection, run_id, line)
+            if not is_imported:
+                await self._skip_what_is_here(connection, run_id)
+            return is_imported
 
         self._is_imported = await self._database.run(self._principal.reach, work)
         self._places.clear()
@@ -208,7 +210,7 @@ class _Import:
                 self._links.append((run_id, name, uuid_from_text(RUN, other)))
 
     async def _insert_run(self, connection: Connection, run_id: UUID, line: RunLine) -> bool:
-        """Make a run unless it is here; say whether it is new."""
+        """Make a run unless it is here; say whether an import has made it, this one or one that was cut."""
         is_admin = self._principal.may(Scope.ADMIN, self._project_id)
         experiment = None
         cursor = await connection.execute(query("importing.find_run"), {"id": run_id})
@@ -239,8 +241,7 @@ class _Import:
                 "dropped": json.dumps(Drops.of(line.dropped).to_json() if line.dropped else {}),
             },
         )
-        is_new = await cursor.fetchone() is not None
-        if is_new:
+        if await cursor.fetchone() is not None:
             await connection.execute(query("importing.forget_deletion"), {"id": run_id})
         cursor = await connection.execute(query("importing.find_run"), {"id": run_id})
         row = await cursor.fetchone()
@@ -252,27 +253,18 @@ class _Import:
             )
         if row[0] != self._project_id:
             raise StateError(f"{line.run} is here already, in another project.")
-        return is_new
+        return bool(row[1])
 
-    async def _is_made_by_import(
-        self, connection: Connection, run_id: UUID, *, is_new: bool
-    ) -> bool:
-        """Say whether an import has made a run, this one or one that was cut.
+    async def _skip_what_is_here(self, connection: Connection, run_id: UUID) -> None:
+        """Of a run that was logged here, take the first lines and spans of the file for those it has.
 
-        Of a run that was logged here, the first lines and spans of the file are those it has when the
-        first import meets it.
+        How many it had when the first import met it is remembered. It may have as many writers as a run
+        may have: nothing of another one is written under these names.
         """
-        writing = await open_writing(connection, run_id, self._sender(writer=RUN_WRITER))
-        if is_new:
-            await advance_writer(writing, -1)
-        elif await taken_seq(writing) is None:
-            usage = writing.usage
-            for writer, count in ((LOG_WRITER, usage.log_lines), (SPAN_WRITER, usage.spans)):
-                skipping = replace(writing, sender=self._sender(writer=writer))
-                if await taken_seq(skipping) is None:
-                    await advance_writer(skipping, count - 1)
-            return False
-        return True
+        for writer, kind in ((LOG_WRITER, "log_lines"), (SPAN_WRITER, "spans")):
+            writing = await open_writing(connection, run_id, self._sender(writer=writer))
+            if await known_seq(writing) is None:
+                await advance_writer(writing, getattr(writing.usage, kind) - 1)
 
     def _sender(self, **about: Any) -> Sender:
         return Sender(principal=self._principal, **about)

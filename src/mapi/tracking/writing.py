@@ -37,6 +37,7 @@ __all__ = [
     "advance_writer",
     "ask_for_run",
     "close_writing",
+    "known_seq",
     "list_writers",
     "open_writing",
     "record_drops",
@@ -255,17 +256,23 @@ async def record_drops(writing: Writing, drops: Drops, total: Drops) -> str | No
     return told
 
 
+async def known_seq(writing: Writing) -> int | None:
+    """Return the highest sequence number that was taken of the sender's writer; ``None`` of a new one."""
+    about = {"run": writing.run_id, "writer": writing.sender.writer}
+    cursor = await writing.connection.execute(query("writing.find_writer"), about)
+    row = await cursor.fetchone()
+    return None if row is None else int(row[0])
+
+
 async def taken_seq(writing: Writing) -> int | None:
-    """Return the highest sequence number that was taken of the sender's writer.
+    """Return what `known_seq` does, where a new writer may begin.
 
     Raises:
         InvalidError: the writer is new, and the run has as many as it may have.
     """
-    about = {"run": writing.run_id, "writer": writing.sender.writer}
-    cursor = await writing.connection.execute(query("writing.find_writer"), about)
-    row = await cursor.fetchone()
-    if row is not None:
-        return int(row[0])
+    if (found := await known_seq(writing)) is not None:
+        return found
+    about = {"run": writing.run_id}
     cursor = await writing.connection.execute(query("writing.count_writers"), about)
     row = await cursor.fetchone()
     if row is not None and row[0] >= WRITERS_MAX:

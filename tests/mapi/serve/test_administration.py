@@ -180,3 +180,14 @@ async def test_a_tenant_that_is_deleted_has_no_tokens_and_leaves_no_project_that
         "projects": (0,),
         "tenants": (0,),
     }
+
+
+async def test_a_tenant_without_a_project_is_no_unfinished_one(
+    server: EmbeddedServer, database_url: str, tmp_path: Path
+) -> None:
+    name = f"tenant-{uuid.uuid4().hex[:12]}"
+    async with desk_of(server, database_url, tmp_path, Fuse(NEVER)) as desk:
+        await desk.make_tenant(name)
+        await desk.delete_project(name, "default")
+        with pytest.raises(SettingError, match="already"):
+            await desk.make_tenant(name)

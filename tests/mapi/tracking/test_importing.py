@@ -15,12 +15,14 @@ from tests.mapi.cutting import CutDatabase, Fuse, KilledError
 from tests.mapi.pruning import prune
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants import make_tenant
+from tests.mapi.tenants_access import value_of
 
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.access.rights import Principal
 from mapi.api.app import build_app
 from mapi.tracking.changes import Changes
 from mapi.tracking.importing import import_file
+from mapi.tracking.writing import WRITERS_MAX
 from mapi.wire.enums import Scope
 
 if TYPE_CHECKING:
@@ -225,3 +227,27 @@ async def test_what_a_run_has_stays_as_it_is_and_what_it_lacks_has_the_times_of_
     assert (await caller.get(f"{path}/environment"))["content"] == {"name": "environment"}
     params = (await caller.get(f"{path}/params"))["params"]
     assert {key: one["time"] for key, one in params.items()} == dict.fromkeys(("lr", "net"), OLD)
+
+
+async def test_a_run_that_was_logged_here_keeps_its_lines_whatever_its_writers_and_how_many(
+    app: Litestar, database: Database, tenant: Tenant
+) -> None:
+    """No name of a writer makes a run one that an import has made, and no number of them keeps a file out."""
+    caller = make_caller(app, tenant)
+    run = await caller.make_run()
+    sent = {"lines": [{"message": "one"}], "writer": "import: run", "seq": 0}
+    await caller.post(f"/v1/runs/{run}/logs", sent)
+    text = await exported(caller)
+    value_of(
+        tenant,
+        "insert into mapi.run_writers (tenant_id, run_id, writer, seq)"
+        " select %s, %s, 'w' || number, 0 from generate_series(1, %s) as number",
+        tenant.id,
+        uuid_from_text(RUN, run),
+        WRITERS_MAX,
+    )
+    for _ in range(2):
+        await bring_in(database, tenant, text)
+        assert [one["message"] for one in (await caller.get(f"/v1/runs/{run}/logs"))["lines"]] == [
+            "one"
+        ]

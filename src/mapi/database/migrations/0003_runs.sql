@@ -82,6 +82,8 @@ create table mapi.runs (
     media_bytes bigint not null default 0,
     -- what budgets dropped, by budget
     dropped jsonb not null default '{}',
+    -- made by an import, whether or not all lines of its file have come
+    is_imported boolean not null default false,
     primary key (tenant_id, id),
     foreign key (tenant_id, project_id) references mapi.projects on delete cascade,
     foreign key (tenant_id, parent_id) references mapi.runs on delete set null (parent_id),

@@ -220,6 +220,14 @@ where tenant_id = mapi.current_tenant() and (%(before)s::bigint is null or id < 
 order by id desc
 limit %(limit)s
 
+-- name: is_tenant_whole
+-- Whether a tenant was made to its end: its first project and the entry of the audit came as one.
+select
+    exists (select from projects where tenant_id = mapi.current_tenant())
+    or exists (
+        select from audit where tenant_id = mapi.current_tenant() and action = 'tenant.create'
+    )
+
 -- name: list_project_ids
 select id from projects where tenant_id = mapi.current_tenant() order by id
 

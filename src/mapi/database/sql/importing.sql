@@ -5,12 +5,13 @@ set local mapi.is_import = 'yes'
 -- name: insert_run
 insert into runs (
     tenant_id, id, project_id, kind, status, name, note, reason, spec, experiment_id, user_name,
-    external_id, created, started, finished, heartbeat, pruned, dropped
+    external_id, created, started, finished, heartbeat, pruned, dropped,
+    is_imported
 )
 select
     mapi.current_tenant(), %(id)s, %(project)s, %(kind)s, %(status)s, %(name)s, %(note)s,
     %(reason)s, %(spec)s::jsonb, %(experiment)s, %(user)s, %(external_id)s, %(created)s, %(started)s, %(finished)s, now(),
-    %(pruned)s::jsonb, %(dropped)s::jsonb
+    %(pruned)s::jsonb, %(dropped)s::jsonb, true
 where exists (
     select from projects as project
     where
@@ -25,7 +26,7 @@ returning id
 delete from run_deletions where tenant_id = mapi.current_tenant() and run_id = %(id)s
 
 -- name: find_run
-select project_id from runs
+select project_id, is_imported from runs
 where tenant_id = mapi.current_tenant() and id = %(id)s
 
 -- name: set_parent
