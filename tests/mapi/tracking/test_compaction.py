@@ -28,7 +28,7 @@ from tests.mapi.tracking.log_model import (
 )
 
 from mapi.errors import NotFoundError
-from mapi.tracking.batch import Series
+from mapi.tracking.batch import SCALAR_STEP, Series
 from mapi.tracking.buckets import read_buckets
 from mapi.tracking.compaction import Sizes, compact, compact_run
 from mapi.tracking.curves import Stretch, count_points, find_parts, read_points
@@ -129,22 +129,27 @@ def buckets_of(
         high = min(finite, key=lambda step: (-values[step], step), default=None)
         result.append(
             (
-                (steps[0], value_to_wire(values[steps[0]])),
-                (steps[-1], value_to_wire(values[steps[-1]])),
-                None if low is None else (low, values[low]),
-                None if high is None else (high, values[high]),
+                (_said(steps[0]), value_to_wire(values[steps[0]])),
+                (_said(steps[-1]), value_to_wire(values[steps[-1]])),
+                None if low is None else (_said(low), values[low]),
+                None if high is None else (_said(high), values[high]),
                 (len(steps), len(steps) - len(finite)),
             )
         )
     return result
 
 
+def _said(step: int) -> int | None:
+    """Return a step as answers have it: a scalar has none."""
+    return None if step == SCALAR_STEP else step
+
+
 def told(bucket: Bucket) -> tuple[object, ...]:
     return (
         (bucket.first_step, bucket.first),
         (bucket.last_step, bucket.last),
-        None if bucket.min_step is None else (bucket.min_step, bucket.min),
-        None if bucket.max_step is None else (bucket.max_step, bucket.max),
+        None if bucket.min is None else (bucket.min_step, bucket.min),
+        None if bucket.max is None else (bucket.max_step, bucket.max),
         (bucket.count, bucket.nonfinite_count),
     )
 
