@@ -302,9 +302,13 @@ def test_a_laptops_backup_goes_into_the_database_of_a_team(
     settings = {**database.settings, "MAPI_DATABASE_ADMIN_URL": database.superuser_url}
     done = run_mapi(tmp_path / "team", "restore", str(backup), **settings)
     assert done.returncode == 0, done.stderr
+    made = run_mapi(tmp_path / "team", "admin", "token", "create", "me", **database.settings)
     other = Server(tmp_path / "team", **database.settings)
     try:
-        assert other.ask("GET", f"/v1/runs/{run['id']}", token=token)[0] == 200
+        own = made.stdout.strip()
+        assert other.ask("GET", f"/v1/runs/{run['id']}", token=own)[0] == 200
+        # The laptop's own, which lies in a file there, opens nothing here.
+        assert other.ask("GET", f"/v1/runs/{run['id']}", token=token)[0] == 401
     finally:
         assert other.end() == 0
 

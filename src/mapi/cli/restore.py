@@ -35,11 +35,22 @@ def command(*, file: Path, home: Path | None) -> None:
         f"{held_in(manifest)}."
     )
     others = [name for name in tenants if name != LOCAL_TENANT]
-    if others:
+    if settings.database_url is not None:
+        click.echo(f"Its tenants are: {_named(tenants)}.")
+        if LOCAL_TENANT in tenants:
+            click.echo(
+                f"The tenant {LOCAL_TENANT} is that of a laptop: the token of that machine is ended, `mapi "
+                "admin token create NAME` makes others. It may have no limits on points: `mapi admin "
+                "limits show` tells, and `mapi admin limits set` sets them."
+            )
+    elif others:
         # Programs of this machine find its own tenant by themselves, and would see nothing.
-        names = ", ".join(others[:_NAMED_MAX]) + (", …" if others[_NAMED_MAX:] else "")
         click.echo(
-            f"Its tenants are: {names}. A token of one, which `mapi admin token create NAME "
+            f"Its tenants are: {_named(others)}. A token of one, which `mapi admin token create NAME "
             f"--tenant {shlex.quote(others[0])}` makes, is the way to its runs: without it commands "
             f"here work for the tenant {LOCAL_TENANT}."
         )
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED_MAX]) + (", …" if names[_NAMED_MAX:] else "")

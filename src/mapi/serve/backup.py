@@ -35,6 +35,7 @@ from mapi.database.turns import in_turn
 from mapi.errors import DatabaseError, MapiError, NotFoundError, SettingError
 from mapi.objects.opening import open_store
 from mapi.objects.store import ObjectExistsError
+from mapi.serve.arriving import end_machine_tokens, tenants_of
 from mapi.serve.clients import dump_schema, load_dump
 from mapi.serve.own_folder import folder_to_disk, own_folder
 from mapi.serve.platform import (
@@ -189,7 +190,7 @@ def restore_backup(settings: Settings, path: Path) -> tuple[Manifest, list[str]]
         path: the backup.
 
     Returns:
-        What made it, and the names of the tenants of a new home; of a database of others none.
+        What made it, and the names of its tenants.
 
     Raises:
         DatabaseError: the place is not empty, the backup is not whole, or the database refuses.
@@ -214,18 +215,15 @@ def restore_backup(settings: Settings, path: Path) -> tuple[Manifest, list[str]]
             takes_back.callback(_drop_schema, admin_url)
         # What came after the backup's version, and what stands beside the schema.
         migrate(admin_url, login=login, password=password)
-        tenants = []
+        tenants = tenants_of(admin_url)
         if settings.database_url is None:
-            tenants = _tenants(admin_url)
             mark_restored(settings.home)
+        else:
+            # Anybody who can read a file of that laptop would be an admin of what is others' now.
+            url = settings.database_direct_url or settings.database_url
+            asyncio.run(end_machine_tokens(url))
         takes_back.pop_all()
     return manifest, tenants
-
-
-def _tenants(admin_url: str) -> list[str]:
-    with psycopg.connect(admin_url) as connection:
-        found = connection.execute("select name from mapi.tenants order by id").fetchall()
-    return [str(name) for (name,) in found]
 
 
 @dataclass(frozen=True, slots=True)

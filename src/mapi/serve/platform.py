@@ -30,6 +30,7 @@ __all__ = [
     "LOCAL_PROJECT",
     "LOCAL_TENANT",
     "LOGIN",
+    "MACHINE_TOKEN",
     "Foundation",
     "database_password",
     "embedded_server",
@@ -46,6 +47,8 @@ __all__ = [
 LOGIN = "mapi"
 LOCAL_TENANT = "local"
 LOCAL_PROJECT = "default"
+#: What the token is called with which programs of one's own machine find its server.
+MACHINE_TOKEN = "this machine"  # noqa: S105 - its name
 #: One's own machine has no need of the limits that protect a shared one (they can be set).
 LOCAL_LIMITS = dict.fromkeys(
     ("points", "points_per_series", "series", "log_lines", "log_bytes"), "unlimited"
@@ -298,7 +301,7 @@ def _local_token(home: Path, superuser_url: str) -> str:
         connection.execute(
             "insert into mapi.tokens (tenant_id, id, secret_hash, name, scopes)"
             " values (%s, %s, %s, %s, %s) on conflict do nothing",
-            [tenant_id, token.id, token.secret_hash, "this machine", ["admin"]],
+            [tenant_id, token.id, token.secret_hash, MACHINE_TOKEN, ["admin"]],
         )
     coming.replace(path)
     return token.text

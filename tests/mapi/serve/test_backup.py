@@ -33,6 +33,8 @@ from mapi.wire.enums import Budget
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.services.postgres import ManagedDatabase
+
     from mapi.database.embedded.server import EmbeddedServer
 
 _KEY = "media/1/object"
@@ -456,3 +458,23 @@ def test_a_restore_into_a_database_of_others_that_was_killed_behind_its_load_is_
             " from mapi.runs"
         ).fetchone()
     assert found == (1, True)
+
+
+def test_a_laptop_in_the_database_of_a_team_leaves_its_machine_behind(
+    backup: Path,
+    tmp_path: Path,
+    managed_database: ManagedDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MAPI_DATABASE_URL", managed_database.url)
+    monkeypatch.setenv("MAPI_DATABASE_ADMIN_URL", managed_database.superuser_url)
+    main(["restore", str(backup), "--home", str(tmp_path / "home")])
+    said = capsys.readouterr().out
+    assert "Its tenants are: local, the team.\n" in said
+    assert "the token of that machine is ended" in said
+    with psycopg.connect(managed_database.superuser_url) as connection:
+        found = connection.execute("select name, revoked is null from mapi.tokens").fetchall()
+        told = connection.execute("select action, principal from mapi.audit").fetchall()
+    assert found == [("this machine", False)]
+    assert ("token.revoke", "operator") in told
