@@ -15,6 +15,7 @@ import socket
 import threading
 import time
 from concurrent.futures import Future
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mapi.sdk.deadlines import Deadline
@@ -230,7 +231,8 @@ class Upkeep:
         self._work = work
         self.every_seconds = every_seconds
         self._failures = Failures("what sends points")
-        self._wake = threading.Event()
+        # A signal handler may put into it whatever its own thread is doing.
+        self._wake: SimpleQueue[None] = SimpleQueue()
         self._is_ending = False
         self._begins = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -254,13 +256,14 @@ class Upkeep:
 
     def wake(self) -> None:
         """Do it now."""
-        self._wake.set()
+        if self._wake.empty():
+            self._wake.put(None)
 
     def stop(self, *, seconds: float = _JOIN_SECONDS) -> None:
         """End, once what is under way is done, or these seconds are over."""
         atexit.unregister(self._at_exit)
         self._is_ending = True
-        self._wake.set()
+        self._wake.put(None)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(max(0.0, seconds))
             self._thread = None
@@ -285,8 +288,8 @@ class Upkeep:
         if self._thread is not threading.current_thread():
             return
         while not self._is_ending:
-            self._wake.wait(self.every_seconds)
-            self._wake.clear()
+            with contextlib.suppress(Empty):
+                self._wake.get(timeout=self.every_seconds)
             if not self._is_ending:
                 try:
                     self._work(None)

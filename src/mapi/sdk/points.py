@@ -177,12 +177,16 @@ class PointBuffer:
     A signal handler may raise between any two statements of `add`, `take` and `done`, and each of
     them has been done whole then, or not at all. CPython calls handlers where a function begins and
     where a call comes back: assignments that stand together without a call are one step.
+
+    A handler may also call any of them in the midst of another: it undoes what it meets half done, and
+    takes the next turn, by which the one below sees that it has to begin again.
     """
 
     def __init__(self) -> None:
         self._columns: dict[_Series, Column] = {}
         self._checked: dict[Any, _Series] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._turn = 0
         self._count = 0
         # What an `add` that has not come to its end was about, in its order.
         self._adding: Sequence[tuple[_Series, float]] | None = None
@@ -223,31 +227,50 @@ class PointBuffer:
             for key, value in metrics.items()
         ]
         step_kept = _SCALAR if step_found is None else step_found
-        pack = _ROW.pack
         with self._lock:
-            if self._adding is not None:
-                self._undo(self._adding)
-            count = self._count + len(found)
-            if count > PENDING_POINTS_MAX:
-                self.dropped += len(found)
-                return
-            self._adding = found
-            for series, value in found:
-                column = self._columns.get(series)
-                if column is None:
-                    column = self._columns[series] = Column()
-                column.rows += pack(step_kept, time_us, value)
-            self._count = count
-            self._adding = None
+            while not self._keep(found, step_kept, time_us):
+                pass
+
+    def _keep(self, found: Sequence[tuple[_Series, float]], step: int, time_us: int) -> bool:
+        """Keep what `add` has checked; ``False`` if a signal handler came in between."""
+        if self._adding is not None:
+            self._undo(self._adding)
+        pack, more = _ROW.pack, len(found)
+        turn = self._turn = self._turn + 1
+        count = self._count + more
+        if count > PENDING_POINTS_MAX:
+            self.dropped += more
+            return True
+        self._adding = found
+        for series, value in found:
+            row = pack(step, time_us, value)
+            column = self._columns.get(series)
+            is_new = column is None
+            if column is None:
+                column = Column()
+            if self._turn != turn:
+                return False
+            if is_new:
+                self._columns[series] = column
+            column.rows += row
+        if self._turn != turn:
+            return False
+        self._count = count
+        self._adding = None
+        return True
 
     def _undo(self, found: Sequence[tuple[_Series, float]]) -> None:
         """Take back what an `add` kept that was cut off; this may be cut off and done again."""
+        turn = self._turn = self._turn + 1
         kept = self._count - (0 if self._taken is None else len(self._taken))
-        more = sum(map(len, self._columns.values())) - kept
+        more = sum(map(len, list(self._columns.values()))) - kept
         # The last first: what is left to do is always counted from the beginning.
         for series, _ in reversed(found[:more]):
+            if self._turn != turn:
+                return  # a handler has done it
             del self._columns[series].rows[-_ROW.size :]
-        self._adding = None
+        if self._turn == turn:
+            self._adding = None
 
     def _series(self, key: str, labels: Mapping[str, str] | None) -> _Series:
         # The rules take microseconds; a run has few series and very many points.
@@ -275,32 +298,19 @@ class PointBuffer:
         first value of a step stays. One thread at a time takes and sends.
         """
         with self._lock:
-            if self._adding is not None:
-                self._undo(self._adding)
-            if self._taken is not None:
-                return self._taken
-            taken: dict[_Series, Column] = {}
-            left = dict(self._columns)
-            points, size = 0, 0
-            for series, column in self._columns.items():
-                size += len(series[0]) + 40 + sum(len(a) + len(b) * 2 for a, b in series[1])
-                room = min(BATCH_POINTS - points, (_BATCH_BYTES - size) // _POINT_BYTES)
-                if room <= 0:
-                    break
-                if len(column) <= room:
-                    del left[series]
-                    if not column:
-                        continue  # of an `add` that was cut off
-                    taken[series] = column
-                else:
-                    taken[series] = column.part(0, room)
-                    left[series] = column.part(room, len(column))
-                points += len(taken[series])
-                size += len(taken[series]) * _POINT_BYTES
-            batch = Batch(taken) if taken else None
-            self._columns = left
-            self._taken = batch
-            return batch
+            while True:
+                if self._adding is not None:
+                    self._undo(self._adding)
+                turn = self._turn = self._turn + 1
+                if self._taken is not None:
+                    return self._taken
+                left = dict(self._columns)
+                taken = _taken_of(left)
+                batch = Batch(taken) if taken else None
+                if self._turn == turn:
+                    self._columns = left
+                    self._taken = batch
+                    return batch
 
     def done(self, batch: Batch, *, refused: int = 0) -> None:
         """Let go of what was taken: the server has it, or does not want it.
@@ -310,17 +320,39 @@ class PointBuffer:
             refused: how many of its points the server did not keep.
         """
         with self._lock:
-            count, all_refused = self._count - len(batch), self.refused + refused
+            points = len(batch)
             if self._taken is batch:
                 self._taken = None
-                self._count = count
-                self.refused = all_refused
+                self._count -= points
+                self.refused += refused
 
     def batches(self) -> Iterator[Batch]:
         """Yield all that waits; whoever asks for the next is done with the one before."""
         while (batch := self.take()) is not None:
             yield batch
             self.done(batch)
+
+
+def _taken_of(left: dict[_Series, Column]) -> dict[_Series, Column]:
+    """Take what fits one request out of columns; those that are there before stay as they are."""
+    taken: dict[_Series, Column] = {}
+    points, size = 0, 0
+    for series, column in list(left.items()):
+        size += len(series[0]) + 40 + sum(len(a) + len(b) * 2 for a, b in series[1])
+        room = min(BATCH_POINTS - points, (_BATCH_BYTES - size) // _POINT_BYTES)
+        if room <= 0:
+            break
+        if len(column) <= room:
+            del left[series]
+            if not column:
+                continue  # of an `add` that was cut off
+            taken[series] = column
+        else:
+            taken[series] = column.part(0, room)
+            left[series] = column.part(room, len(column))
+        points += len(taken[series])
+        size += len(taken[series]) * _POINT_BYTES
+    return taken
 
 
 #: Series whose names are not checked again; as many as a run has by default.

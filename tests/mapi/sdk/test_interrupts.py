@@ -34,6 +34,35 @@ POINTS_MAX = 20_000
 KEYS = ("acc", "loss", "lr")
 
 
+def interrupting(
+    action: Callable[[], object],
+    point: int,
+    handler: Callable[[], object],
+    *,
+    within: str = PACKAGE,
+) -> bool:
+    """Carry out ``action``, and call ``handler`` at its ``point``-th point; say whether it did."""
+    seen = 0
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal seen
+        del argument
+        if event in {"call", "c_return"} and frame.f_code.co_filename.startswith(within):
+            seen += 1
+            if seen == point:
+                sys.setprofile(None)
+                handler()
+
+    gc.disable()
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    return seen >= point
+
+
 def is_interrupted(action: Callable[[], object], point: int) -> bool:
     """Carry out ``action``, and raise at its ``point``-th point; say whether it has so many."""
     seen = 0
@@ -151,6 +180,68 @@ def test_interrupted_batches_lose_nothing_and_are_counted_once() -> None:
     raise AssertionError("no end of points")
 
 
+def with_one_add() -> PointBuffer:
+    buffer = PointBuffer()
+    add(buffer, 0)
+    return buffer
+
+
+def with_half_an_add() -> PointBuffer:
+    """Return points of one `add` and some of another one, which was cut off."""
+    for point in range(1, POINTS_MAX):
+        buffer = with_one_add()
+        assert is_interrupted(lambda buffer=buffer: add(buffer, 9), point)  # type: ignore[misc]
+        if sum(map(len, buffer._columns.values())) > len(buffer):
+            return buffer
+    raise AssertionError("no end of points")
+
+
+@pytest.mark.parametrize("acts", ["add", "take", "undo", "done"])
+@pytest.mark.parametrize("handles", ["add", "take", "send"])
+@pytest.mark.timeout(60)
+def test_a_handler_may_use_the_points_that_its_own_thread_works_on(
+    acts: str, handles: str
+) -> None:
+    for point in range(1, POINTS_MAX):
+        # Half of an `add` is there, and has to be taken back first.
+        buffer = with_half_an_add() if acts == "undo" else with_one_add()
+        sent: list[bytes] = []
+
+        def send(buffer: PointBuffer = buffer, sent: list[bytes] = sent) -> None:
+            for batch in buffer.batches():
+                sent.append(batch.body())
+                buffer.done(batch)
+
+        actions: dict[str, Callable[[], object]] = {
+            "add": lambda buffer=buffer: add(buffer, 1),  # type: ignore[misc]
+            "undo": lambda buffer=buffer: add(buffer, 1),  # type: ignore[misc]
+            "take": buffer.take,
+            "done": send,
+        }
+        handlers: dict[str, Callable[[], object]] = {
+            "add": lambda buffer=buffer: add(buffer, 2),  # type: ignore[misc]
+            "take": buffer.take,
+            "send": send,
+        }
+        was_handled = interrupting(actions[acts], point, handlers[handles])
+        count = len(buffer)
+        rest = len(sent)
+        send()
+        assert len(buffer) == 0
+        steps = {0} | ({1} if acts in {"add", "undo"} else set())
+        steps |= {2} if handles == "add" and was_handled else set()
+        found = points_of(sent)
+        # What was on its way when the handler sent it may come twice; the server keeps it once.
+        assert found.keys() == set(KEYS)
+        assert all(one.keys() == steps for one in found.values()), point
+        if acts != "done":
+            assert all(values == [values[0]] for one in found.values() for values in one.values())
+            assert count == sum(map(len, points_of(sent[rest:]).get("loss", {}).values())) * 3
+        if not was_handled:
+            return
+    raise AssertionError("no end of points")
+
+
 @pytest.fixture
 def server() -> Iterator[SmallServer]:
     with serving_script(answering(FINE)) as found:
@@ -182,6 +273,30 @@ def test_a_log_that_is_interrupted_begins_what_sends_with_the_next(server: Small
             assert found in ({"loss": {0: [0.0], 1: [1.0]}}, {"loss": {1: [1.0]}})
             assert ends == ["succeeded"]
             if not is_cut:
+                return
+    raise AssertionError("no end of points")
+
+
+@pytest.mark.timeout(60)
+def test_a_handler_may_log_wherever_it_interrupts_a_log(
+    server: SmallServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each of them wakes what sends.
+    monkeypatch.setattr("mapi.sdk.synchronous.run.BATCH_POINTS", 1)
+    with mapi.Client(server.url, token=TOKEN) as client:
+        for point in range(1, POINTS_MAX):
+            since = len(server.asked)
+            run = client.runs.create()
+            was_handled = interrupting(
+                lambda run=run: run.log({"loss": 0}, step=0),  # type: ignore[misc]
+                point,
+                lambda run=run: run.log({"loss": 1}, step=1),  # type: ignore[misc]
+                within="",
+            )
+            run.finish()
+            found, _ = sent_by(server, since)
+            assert found["loss"].keys() == ({0, 1} if was_handled else {0})
+            if not was_handled:
                 return
     raise AssertionError("no end of points")
 
