@@ -72,7 +72,7 @@ def asks(function: Callable[..., Any]) -> Callable[..., Any]:
             except NameTakenError as error:
                 # The server speaks of addresses; here it is an option, where the command has it.
                 raise click.ClickException(
-                    str(error).replace("send ?if_exists=get", "say --if-exists get")
+                    str(error).replace('say if_exists="get"', "say --if-exists get")
                     if "if_exists" in kwargs
                     else str(error)
                 ) from None

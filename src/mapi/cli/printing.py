@@ -21,6 +21,7 @@ __all__ = [
     "local",
     "plain",
     "print_body",
+    "print_ids",
     "print_rows",
     "say_there_are_more",
 ]
@@ -61,6 +62,12 @@ def print_body(found: Any) -> None:
     from expr_tracker.cli.terminal import say_json
 
     say_json(msgspec.json.format(msgspec.json.encode(found), indent=2))
+
+
+def print_ids(ids: Iterable[str]) -> None:
+    """Print ids one a line, for the words of another command."""
+    for one in ids:
+        click.echo(one)
 
 
 def print_rows(

@@ -29,6 +29,7 @@ from mapi.cli.printing import (
     format_option,
     local,
     print_body,
+    print_ids,
     print_rows,
     say_there_are_more,
 )
@@ -113,6 +114,7 @@ for one in (
 @click.option("--all", "is_all", is_flag=True, help="All of them, however many there are.")
 @click.option("--cursor", help="With -o json: next_cursor of the page before.")
 @click.option("--trashed", is_flag=True, help="Those in the trash.")
+@click.option("--ids", "is_ids", is_flag=True, help="Print nothing but ids, one a line.")
 @format_option
 @body_option
 @asks
@@ -128,6 +130,7 @@ def ls(  # noqa: PLR0913 - its options
     is_all: bool,
     cursor: str | None,
     trashed: bool,
+    is_ids: bool,
     form: str,
     output: str | None,
 ) -> None:
@@ -141,6 +144,7 @@ def ls(  # noqa: PLR0913 - its options
     mapi runs ls --filter 'params.optimizer IN (adam, sgd)' --columns params.lr
     mapi runs ls --columns "metrics.loss{split=val}.min" --sort "metrics.loss{split=val}.min"
     mapi runs ls --filter "tags.team = ads" --format csv --all > runs.csv
+    mapi runs cancel $(mapi runs ls --filter "status = running AND tags.team = ads" --ids --all)
     """  # noqa: D301 - click reads the control character
     filters += tuple(f"metrics.{one.strip().removeprefix('metrics.')}" for one in metrics)
     asked: dict[str, Any] = {
@@ -160,6 +164,11 @@ def ls(  # noqa: PLR0913 - its options
         found = list(api.runs.list(**asked, limit=None if is_all else limit + 1))
     has_more = not is_all and len(found) > limit
     found = found if is_all else found[:limit]
+    if is_ids:
+        print_ids(run.id for run in found)
+        if has_more:
+            say_there_are_more(limit)
+        return
     chosen = found[0].columns if found else []
     # What stands in every row does not stand there twice.
     places = [place for place, name in enumerate(chosen) if name not in _NAMES]

@@ -66,6 +66,8 @@ __all__ = [
     "refuse_other_content",
 ]
 
+#: Of what could stand at a place of a text: more is in the fault.
+_EXPECTED_MAX: Final = 6
 #: Of an answer that is no problem of ours: enough to see who answered.
 _SHOWN_BYTES: Final = 200
 
@@ -105,7 +107,7 @@ class ApiError(ClientError):
     """
 
     def __init__(self, problem: Problem, *, retry_after_seconds: float | None = None) -> None:
-        Exception.__init__(self, problem.detail or problem.title)
+        Exception.__init__(self, _said(problem))
         self.status = problem.status
         self.code = problem.code
         self.detail = problem.detail
@@ -127,6 +129,20 @@ class ApiError(ClientError):
     def errors(self) -> tuple[Fault, ...]:
         """Each thing that is wrong; the name that the answer has for it."""
         return self.faults
+
+
+def _said(problem: Problem) -> str:
+    """Return the words of a problem for who writes Python, and where in a text it is."""
+    text = problem.detail or problem.title
+    if problem.code is ProblemCode.NAME_TAKEN:
+        return text.replace("send ?if_exists=get", 'say if_exists="get"')
+    first = problem.errors[0] if problem.errors else None
+    if problem.code is not ProblemCode.SCHEMA_INVALID or first is None or first.offset is None:
+        return text
+    expected = ", ".join(first.expected[:_EXPECTED_MAX])
+    more = ", …" if len(first.expected) > _EXPECTED_MAX else ""
+    hint = f"; expected: {expected}{more}" if expected else ""
+    return f"{text} (at character {first.offset + 1}{hint})"
 
 
 class SchemaInvalidError(ApiError, errors.InvalidError):

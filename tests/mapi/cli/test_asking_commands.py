@@ -85,6 +85,17 @@ def test_a_list_has_filters_a_sort_and_columns(mapi: Any) -> None:
     assert [one["name"] for one in json.loads(two)] == ["r1"]
 
 
+def test_ids_alone_are_the_words_of_another_command(mapi: Any) -> None:
+    made = [mapi("runs", "create", "--tag", "team=ads").out.strip() for _ in range(3)]
+    mapi("runs", "create")
+    said = mapi("runs", "ls", "--filter", "tags.team = ads", "--ids", "--all")
+    assert (said.out.split(), said.err) == (made[::-1], "")
+    said = mapi("runs", "ls", "--ids", "--limit", "1")
+    assert len(said.out.split()) == 1
+    assert said.err == "(there are more than this one: --limit N or --all)\n"
+    assert mapi("runs", "ls", "--filter", "name = none", "--ids").out == ""
+
+
 def test_a_metric_is_short_for_a_filter_of_it_and_all_hold(mapi: Any) -> None:
     for name, loss, acc in (("a", "0.1", "1"), ("b", "0.2", "3"), ("c", "0.9", "3")):
         run = mapi("runs", "create", "--name", name).out.strip()
