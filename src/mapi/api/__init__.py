@@ -9,7 +9,7 @@ several routes share: `query_readers`, `links` to next pages, `preconditions` on
 `stream_life` ends streams of events.
 
 One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
-`events`, `exports`, `params`, `tags`, `logs`, `media`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
+`events`, `exports`, `params`, `tags`, `logs`, `media`, `uploads`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
 `tokens`, `members`, `projects`, `limits`, `audit`, `sessions`, `sign_in`, `home`, `oidc`, `health` and
 `metrics_page`.
 """

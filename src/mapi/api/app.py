@@ -42,6 +42,7 @@ from mapi.api import (
     spans,
     tags,
     tokens,
+    uploads,
     views,
 )
 from mapi.api.authentication import RequestLimits, TokenAuthentication
@@ -144,8 +145,8 @@ _ROUTES = (
     logs.append,
     logs.read,
     media.record,
-    media.sign,
-    media.receive,
+    uploads.sign,
+    uploads.receive,
     media.list_all,
     media.content,
     spans.append,

@@ -1,15 +1,13 @@
-"""``/v1/runs/{id}/media``: images and small tables, by one request or by a signed upload."""
+"""``/v1/runs/{id}/media``: images and small tables, by one request or by an upload that `uploads` signed."""
 
 import contextlib
 import hashlib
-import logging
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
-from uuid import UUID, uuid4
+from typing import Annotated, Any
+from uuid import UUID
 
 from litestar import Request, Response, get, post
-from litestar.datastructures import UploadFile
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Redirect, Stream
@@ -17,10 +15,8 @@ from litestar.response import Redirect, Stream
 from mapi.access.cursors import Cursors
 from mapi.access.identifiers import MEDIA, RUN, uuid_from_text
 from mapi.access.rights import Principal
-from mapi.api.authentication import PUBLIC
 from mapi.api.bodies import read_body
 from mapi.api.description import ANSWERS, BODY, BODY_TYPES, MEDIA_TYPES
-from mapi.api.events import IS_QUIET
 from mapi.api.links import next_link
 from mapi.api.preconditions import is_known
 from mapi.api.queries import QUERY_PREFIXES
@@ -28,18 +24,16 @@ from mapi.api.query_readers import LABEL, read_labels
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.api.senders import sender_at
-from mapi.database.door import Connection, Database, Reach
+from mapi.api.uploads import announced_format, upload_folder
+from mapi.database.door import Connection, Database
 from mapi.errors import (
     Fault,
     InvalidError,
     MapiError,
     NotFoundError,
-    QuotaError,
-    StateError,
     UnavailableError,
 )
-from mapi.objects.permits import UploadPermits
-from mapi.objects.store import Expectation, ObjectStore, UploadTerms, check_expected
+from mapi.objects.store import ObjectStore
 from mapi.series.name_map import with_writer
 from mapi.series.names import canonical_labels, check_key, check_labels
 from mapi.tracking.media import (
@@ -50,11 +44,10 @@ from mapi.tracking.media import (
     get_media,
     list_media,
     record_media,
-    refused_size,
     warn_of_rejected,
 )
 from mapi.tracking.pruned import read_pruned
-from mapi.tracking.writing import API, Sender, open_writing
+from mapi.tracking.writing import Sender, open_writing
 from mapi.wire.decoding import BODY_BYTES_MAX, decode, pointer
 from mapi.wire.enums import MediaFormat, Scope, WarningCode
 from mapi.wire.media import (
@@ -63,15 +56,12 @@ from mapi.wire.media import (
     MediaFacts,
     MediaPage,
     MediaRecord,
-    UploadAnswer,
-    UploadRequest,
 )
 from mapi.wire.metrics import RANK_MAX, STEP_MAX
 from mapi.wire.times import check_time_us, time_from_us, time_to_us
 
-__all__ = ["content", "list_all", "receive", "record", "sign"]
+__all__ = ["content", "list_all", "record"]
 
-_logger: Final = logging.getLogger("mapi.api")
 #: The table's own type: plain JSON is the record of an upload.
 TABLE_TYPE = "application/vnd.mapi.table+json"
 _SENT_TYPES = {
@@ -83,10 +73,7 @@ _KINDS = ("application/json", *_SENT_TYPES)
 _PAGE_MAX = 500
 _KEYS_MAX = 100
 #: Long enough for the slowest line, short enough to be worth little.
-_UPLOAD_SECONDS = 900
 _DOWNLOAD_SECONDS = 300
-#: The fields of a form around the bytes.
-_FORM_BYTES = 65_536
 
 
 @post(
@@ -177,7 +164,7 @@ async def _record_upload(
 
     await database.run(request.user.reach, may_write)
     # Before the store is asked: what else stands in it is nobody's business.
-    if not sent.upload_key.startswith(f"{_upload_folder(request.user, run_id)}/"):
+    if not sent.upload_key.startswith(f"{upload_folder(request.user, run_id)}/"):
         raise InvalidError(
             Fault("/upload_key", f"{sent.upload_key[:80]!r} is no upload of this run")
         )
@@ -195,7 +182,7 @@ async def _record_upload(
         )
     try:
         keeping = _Keeping(database, objects, run_id, sender, place)
-        said = _announced_format(sent.upload_key)
+        said = announced_format(sent.upload_key)
         answer = await keeping.keep(body, said=said, sha256=sent.sha256)
     except UnavailableError:
         # Nobody knows whether it was recorded: the same request asks again, and needs the bytes.
@@ -257,88 +244,6 @@ class _Keeping:
             status_code=201 if is_new else 200,
             headers={"Location": f"/v1/runs/run_{self.run_id}/media/{facts.id}/content"},
         )
-
-
-@post(
-    "/v1/runs/{run:str}/media/uploads",
-    opt={IS_QUIET: True, RIGHT: Scope.WRITE, BODY: UploadRequest},
-    status_code=201,
-    summary="Sign an upload",
-)
-async def sign(  # noqa: PLR0917 - the framework gives them by name
-    request: Request[Principal, Any, Any],
-    database: NamedDependency[Database],
-    objects: NamedDependency[ObjectStore],
-    run: FromPath[str],
-) -> UploadAnswer:
-    """Return how to send bytes of exactly this size and hash, once, without a token."""
-    sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), UploadRequest)
-    run_id = uuid_from_text(RUN, run)
-    sender = sender_at(request.user, stream="", rank=0)
-
-    async def refused(connection: Connection) -> QuotaError | None:
-        writing = await open_writing(connection, run_id, sender)
-        return await refused_size(writing, sent.size_bytes)
-
-    # Raised behind the commit, which keeps the warning.
-    if (refusal := await database.run(request.user.reach, refused)) is not None:
-        raise refusal
-    signed = await objects.sign_upload(
-        UploadTerms(
-            f"{_upload_folder(request.user, run_id)}/{uuid4()}.{sent.format.value}",
-            sent.size_bytes,
-            bytes.fromhex(sent.sha256),
-            CONTENT_TYPES[sent.format],
-        ),
-        lifetime_seconds=_UPLOAD_SECONDS,
-    )
-    return UploadAnswer(
-        method=signed.method,
-        url=signed.url,
-        headers=signed.headers,
-        fields=signed.fields,
-        key=signed.key,
-        expires=signed.expires,
-    )
-
-
-@post(
-    "/v1/uploads",
-    opt={PUBLIC: True, BODY_TYPES: ("multipart/form-data",)},
-    status_code=204,
-    summary="Send the bytes of a signed upload",
-    request_max_body_size=MEDIA_BYTES_MAX + _FORM_BYTES,
-)
-async def receive(  # noqa: PLR0917 - the framework gives them by name
-    request: Request[Any, Any, Any],
-    database: NamedDependency[Database],
-    objects: NamedDependency[ObjectStore],
-    permits: NamedDependency[UploadPermits],
-) -> None:
-    """Take the form that was signed: its fields as they are, and the bytes as `file`, once.
-
-    Bytes of another size, hash or format than was announced are refused, and nothing is kept; the
-    run is warned.
-    """
-    form = await request.form()
-    file = form.get("file")
-    if not isinstance(file, UploadFile):
-        raise InvalidError(Fault("/file", "the form has no file called file"))
-    fields = {
-        name: value
-        for name, value in form.multi_items()
-        if name != "file" and isinstance(value, str)
-    }
-    terms = permits.verify(fields)
-    content = await file.read()
-    expected = Expectation(terms.size_bytes, terms.sha256, MEDIA_BYTES_MAX)
-    try:
-        await check_expected(terms.key, content, expected)
-        check_content(content, said=_announced_format(terms.key))
-    except InvalidError as error:
-        await _warn_of_upload(database, terms.key, reason=error.faults[0].message)
-        raise
-    await objects.put(terms.key, content, expected=expected)
 
 
 @get(
@@ -470,35 +375,3 @@ def _check_sha256(body: bytes, said: str | None) -> None:
                 code=WarningCode.MEDIA_REJECTED,
             )
         )
-
-
-def _announced_format(upload_key: str) -> MediaFormat | None:
-    """Return what an upload was announced as; its key ends with it, which is signed."""
-    suffix = upload_key.rpartition(".")[2]
-    return MediaFormat(suffix) if suffix in set(MediaFormat) else None
-
-
-async def _warn_of_upload(database: Database, upload_key: str, *, reason: str) -> None:
-    """Warn a run of bytes that are not what was announced.
-
-    Nobody says who sent them. The key says for which run they were signed, and is signed itself; a
-    run that is gone since, or in the trash, is not told. Nor is one that cannot be told now: the
-    answer to whoever sent the bytes is that they are wrong, whatever becomes of the warning.
-    """
-    _, tenant_id, run_id, _ = upload_key.split("/")
-
-    async def warn(connection: Connection) -> None:
-        await warn_of_rejected(connection, UUID(run_id), API, key=None, reason=reason)
-
-    try:
-        await database.run(Reach(int(tenant_id)), warn)
-    except (NotFoundError, StateError):
-        pass
-    except MapiError as error:
-        _logger.warning(
-            "a run could not be warned of an upload", extra={"run": run_id, "error": str(error)}
-        )
-
-
-def _upload_folder(principal: Principal, run_id: UUID) -> str:
-    return f"uploads/{principal.tenant_id}/{run_id}"
