@@ -129,12 +129,13 @@ def test_a_stream_that_was_open_at_a_fork_goes_on_by_a_connection_of_its_own() -
         "os.waitpid(child, 0)\n"
     )
     child_was_there = threading.Event()
+    came_meanwhile: list[bool] = []
     rest = LOG + status("succeeded", "4.1")
 
     def streams_on(connection: Any, server: Any) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
         connection.sendall(status("running", "1.0"))
-        child_was_there.wait(30)
+        came_meanwhile.append(child_was_there.wait(30))
         connection.sendall(rest)
         connection.close()
 
@@ -154,3 +155,5 @@ def test_a_stream_that_was_open_at_a_fork_goes_on_by_a_connection_of_its_own() -
     frames = "LogFrame StatusFrame"
     assert sorted(said.stdout.splitlines()) == [f"child {frames}", f"parent {frames}"]
     assert positions == [None, "1.0"]
+    # By a connection of its own: the other one was open, and said nothing yet.
+    assert came_meanwhile == [True]
