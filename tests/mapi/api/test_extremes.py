@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import inspect
-from tests.mapi.api.test_imports import bring_in, exported
+from tests.mapi.importing import bring_in, exported
 
 from mapi.wire.experiments import ExperimentCreate, ViewCreate
 from mapi.wire.metrics import MetricsBody

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from tests.mapi.api.test_routes import address, routes
 from tests.mapi.callers import client_of
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import give_token
+from tests.mapi.walking import address, routes
 
 from mapi.api.app import build_app
 from mapi.api.entrance import Entrance

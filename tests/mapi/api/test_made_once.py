@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.api.test_imports import bring_in, exported, make_study
-from tests.mapi.api.test_routes import routes
 from tests.mapi.breaking import BreakingLine, Lost, breaking_line
 from tests.mapi.callers import client_of, make_caller, make_token
+from tests.mapi.importing import bring_in, exported, make_study
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants import make_tenant
 from tests.mapi.tenants_access import give_token, value_of
+from tests.mapi.walking import routes
 
 from mapi.api.app import build_app
 from mapi.api.idempotency import MAKES

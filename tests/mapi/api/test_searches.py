@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.api.test_routes import routes
 from tests.mapi.tenants_access import value_of
+from tests.mapi.walking import routes
 
 from mapi.api.queries import query_parameters
 from mapi.wire.runs import RunSearch

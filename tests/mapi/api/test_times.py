@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import inspect
-from tests.mapi.api.test_routes import BODIES, address, routes
+from tests.mapi.walking import BODIES, address, routes
 
 from mapi.api.description import BODY
 from mapi.wire.instants import has_part

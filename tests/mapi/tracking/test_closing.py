@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from tests.mapi.api.test_imports import bring_in, exported
 from tests.mapi.blocking import until_waited_for
 from tests.mapi.callers import make_caller
+from tests.mapi.importing import bring_in, exported
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import value_of
 

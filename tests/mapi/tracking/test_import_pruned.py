@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.api.test_imports import bring_in, exported, file_of, run_line
 from tests.mapi.callers import make_caller
+from tests.mapi.importing import bring_in, exported, file_of, run_line
 from tests.mapi.pruning import prune
 from tests.mapi.tenants_access import set_limits
 from tests.mapi.tracking.test_retention import STRICT, make_old
