@@ -27,6 +27,7 @@ __all__ = [
     "profile_path",
     "proxy_for",
     "settings_from",
+    "sound_settings",
     "unread_variables",
 ]
 
@@ -228,6 +229,28 @@ def settings_from(environment: Mapping[str, str] | None = None) -> Settings:
         compaction_hours=variables.whole("MAPI_COMPACTION_HOURS", 24, low=0),
         heartbeat_timeout_seconds=float(variables.whole("MAPI_HEARTBEAT_TIMEOUT", 60, low=1)),
     )
+
+
+def sound_settings(
+    environment: Mapping[str, str] | None = None,
+) -> tuple[Settings, list[SettingError]]:
+    """Return the settings without the variables that break their rules, and what is wrong with those.
+
+    Args:
+        environment: variables by name; by default those of the process.
+    """
+    left = dict(os.environ if environment is None else environment)
+    # Those of the sign-in are wrong or right together, each of the others by itself.
+    sign_in = sorted(name for name in VARIABLES if name.startswith("MAPI_OIDC_"))
+    faults = []
+    for group in [sign_in, *([name] for name in sorted(VARIABLES.difference(sign_in)))]:
+        try:
+            settings_from({name: left[name] for name in group if name in left})
+        except SettingError as error:
+            faults.append(error)
+            for name in group:
+                left.pop(name, None)
+    return settings_from(left), faults
 
 
 def unread_variables(environment: Mapping[str, str] | None = None) -> list[str]:

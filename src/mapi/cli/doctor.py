@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mapi.cli.settings import home_option, settings_of
+from mapi.cli.settings import at_home, home_option
+from mapi.config import sound_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,23 +25,22 @@ def command(*, home: Path | None) -> None:
 
     It ends with exit code 1 if one of them would not work.
     """
-    from mapi.errors import SettingError
-
-    try:
-        settings = settings_of(home)
-    except SettingError as error:
-        # The other checks go by the settings.
-        click.echo(f"{'failed':8}{'settings':10}{error}")
-        raise click.exceptions.Exit(1) from None
-    if asyncio.run(_examine(settings)):
+    settings, faults = sound_settings()
+    for fault in faults:
+        click.echo(f"{'failed':8}{'settings':10}{fault}")
+    # The others are made as if what is wrong were not set.
+    has_failed = asyncio.run(_examine(at_home(settings, home), is_sound=not faults))
+    if faults or has_failed:
         raise click.exceptions.Exit(1)
 
 
-async def _examine(settings: Settings) -> bool:
+async def _examine(settings: Settings, *, is_sound: bool) -> bool:
     from mapi.serve.doctor import Verdict, examine
 
     has_failed = False
     async for finding in examine(settings):
+        if not is_sound and (finding.subject, finding.verdict) == ("settings", Verdict.OK):
+            continue
         click.echo(f"{finding.verdict.value:8}{finding.subject:10}{finding.text}")
         has_failed |= finding.verdict is Verdict.FAILED
     return has_failed

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pytest
     from tests.mapi.tenants import Tenant
 
 
@@ -56,3 +57,16 @@ def test_a_member_who_is_removed_or_is_none_is_named_with_the_place(
     assert "'ann' has no role that holds in every project: the list of members says" in said
     said = admin("member", "remove", "ann", "--project", "default", *whose, code=1).err
     assert "'ann' has no role in the project default" in said
+
+
+def test_a_variable_that_is_like_one_of_ours_is_warned_of_by_whatever_reads_settings(
+    admin: Any, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("token", "ls", "--tenant", tenant.name)
+    monkeypatch.setenv("MAPI_SOMETHING_OF_OTHERS", "1")
+    assert admin(*words).err == ""
+    monkeypatch.setenv("MAPI_RATE_LIMT", "3")
+    assert (
+        admin(*words).err
+        == "Warning: MAPI_RATE_LIMT is read by nothing; is MAPI_RATE_LIMIT meant?\n"
+    )

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from mapi.cli import main
-from mapi.config import settings_from, unread_variables
+from mapi.config import settings_from, sound_settings, unread_variables
 from mapi.database.migrate import migrate
 from mapi.serve.doctor import Finding, Verdict, examine
 
@@ -67,6 +67,20 @@ async def test_a_variable_that_nothing_reads_is_warned_of_with_the_nearest(
     assert found.text == "MAPI_TRASHDAYS: read by nothing; is MAPI_TRASH_DAYS meant?"
 
 
+def test_each_wrong_setting_is_told_and_the_others_hold() -> None:
+    settings, faults = sound_settings(
+        {
+            "MAPI_TRASH_DAYS": "abc",
+            "MAPI_LOG": "loud",
+            "MAPI_OIDC_ISSUER": "https://provider.example",
+            "MAPI_RATE_LIMIT": "7",
+        }
+    )
+    assert [str(one).partition("=")[0] for one in faults[1:]] == ["MAPI_LOG", "MAPI_TRASH_DAYS"]
+    assert "MAPI_OIDC_CLIENT_ID and MAPI_OIDC_CLIENT_SECRET" in str(faults[0])
+    assert (settings.rate_limit, settings.trash_days, settings.oidc) == (7, 30, None)
+
+
 def test_a_wrong_setting_is_a_failed_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,9 +88,13 @@ def test_a_wrong_setting_is_a_failed_check(
     with pytest.raises(SystemExit) as ended:
         main(["doctor", "--home", str(tmp_path / "home")])
     assert ended.value.code == 1
-    assert capsys.readouterr().out == (
-        "failed  settings  MAPI_TRASH_DAYS='abc': expected a whole number from 0 up.\n"
+    lines = capsys.readouterr().out.splitlines()
+    assert (
+        lines[0] == "failed  settings  MAPI_TRASH_DAYS='abc': expected a whole number from 0 up."
     )
+    # What does not go by it is looked at all the same.
+    assert [line.split()[1] for line in lines] == ["settings", "home", "database", "store"]
+    assert str(tmp_path / "home") in lines[1]
 
 
 async def test_a_database_that_does_not_keep_tenants_or_installations_apart_is_told(
