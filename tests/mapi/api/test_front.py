@@ -213,7 +213,7 @@ async def test_the_log_has_a_line_for_each_request_and_no_secret_or_body(
     assert first["request_id"] == made.headers["x-request-id"]
     assert (first["status"], first["method"]) == (201, "POST")
     assert (first["tenant"], first["token"]) == (tenant.id, token.id)
-    for word in ("private", "v9", "secret-filter", token.text, token.text.rpartition("_")[2]):
+    for word in ("private", "v9", "secret-filter", token.text, token.text.split("_", 2)[2]):
         assert word not in log.getvalue()
 
 
