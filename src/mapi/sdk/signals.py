@@ -8,6 +8,8 @@ nothing is changed outside of the main thread, where Python allows none of it.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import signal
 import threading
@@ -30,7 +32,8 @@ class Terminated(SystemExit):
     """A signal asked the program to end; nobody has to catch it."""
 
 
-_open_blocks: Final[set[int]] = set()
+#: By the block: whether it is one of tasks.
+_open_blocks: Final[dict[int, bool]] = {}
 if hasattr(os, "register_at_fork"):
     # A child has the handler and none of its parent's blocks.
     os.register_at_fork(after_in_child=_open_blocks.clear)
@@ -41,7 +44,7 @@ def watch_signals(block: object) -> None:
 
     Without a lock: a thread that a child of a fork does not have might hold it.
     """
-    _open_blocks.add(id(block))
+    _open_blocks[id(block)] = hasattr(block, "__aexit__")
     if threading.current_thread() is threading.main_thread():
         for number in _NUMBERS:
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -50,7 +53,7 @@ def watch_signals(block: object) -> None:
 
 def unwatch_signals(block: object) -> None:
     """End, with a block; behind the last one the signals do what they did before."""
-    _open_blocks.discard(id(block))
+    _open_blocks.pop(id(block), None)
     if not _open_blocks and threading.current_thread() is threading.main_thread():
         for number in _NUMBERS:
             if signal.getsignal(number) is _end_blocks:
@@ -65,4 +68,22 @@ def _end_blocks(number: int, frame: FrameType | None) -> None:
     if not _open_blocks:
         os.kill(os.getpid(), number)
         return
+    loop = _loop_of_tasks()
+    if loop is None:
+        raise Terminated(128 + number)
+    # Between two steps, so that it falls into no task: one that it ended would hand it on to whoever
+    # waits for that, and the loop would be over before the blocks are.
+    loop.call_soon_threadsafe(_terminate, number)
+
+
+def _loop_of_tasks() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that runs here, if every block that is open is one of its tasks."""
+    if not all(_open_blocks.values()):
+        return None  # a block of threads may hold the loop for long
+    with contextlib.suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
+
+
+def _terminate(number: int) -> None:
     raise Terminated(128 + number)
