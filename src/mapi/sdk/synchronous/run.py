@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
@@ -381,8 +380,10 @@ class Run:
                 # A signal while the rest is sent ends the run in haste, as one in the block does.
                 if error is not None or limit_of_ending(stop) is None:
                     raise
-                with contextlib.suppress(MapiError):
+                try:
                     self._end_by(stop)
+                except MapiError as failure:
+                    _logger.warning("%s: not all was sent: %s", self.id, failure)
                 raise
         except MapiError as failure:
             if error is None:
