@@ -25,13 +25,20 @@ def info(parts: RunParts) -> Row:
     writer, recorder, notices = stream.writer, stream.recorder, stream.notices
     directory = str(stream.files.directory)
     loss = loss_of(parts)
+    with stream.lock:
+        # At one moment: a thread that writes what waited changes several of them together.
+        of_writer: Row = {
+            "rows_on_disk": writer.index.rows,
+            "last_step": writer.index.last_step,
+            "rows_logged": recorder.rows,
+            "pending_bytes": writer.pending_bytes,
+            "durability": writer.durability,
+            "write_failure": writer.failure,
+        }
     history: Row = {
         "log_dir": directory,
         "metrics_file": str(stream.files.metrics),
-        "rows_on_disk": writer.index.rows,
-        "last_step": writer.index.last_step,
-        "rows_logged": recorder.rows,
-        "pending_bytes": writer.pending_bytes,
+        **of_writer,
         **parts.spans.counts(),
         "dropped_records": notices.total("rows", "dropped", "refused"),
         "dropped_spans": notices.total("spans", "dropped", "refused"),
@@ -39,10 +46,8 @@ def info(parts: RunParts) -> Row:
         "cached_rows": 0,
         "cached_bytes": 0,
         "cache_limit_bytes": stream.options.cache_bytes or 0,
-        "disk_prefix": writer.index.rows,
-        "evicted_rows": writer.index.rows,
-        "durability": writer.durability,
-        "write_failure": writer.failure,
+        "disk_prefix": of_writer["rows_on_disk"],
+        "evicted_rows": of_writer["rows_on_disk"],
         **parts.history.get().statistics(),
     }
     return {

@@ -377,6 +377,9 @@ class LineWriter:
                         if error is not None:
                             return False
                         self._weigh_flush(self._monotonic() - began, len(data))
+                        if not self._backlog.items:
+                            # Under the same hold: who sees that nothing waits sees no failure.
+                            self._recovered()
             finally:
                 if self._flusher == me:
                     self._flusher = None

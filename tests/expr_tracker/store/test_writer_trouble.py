@@ -6,6 +6,7 @@ import errno
 import os
 import shlex
 import tempfile
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,6 +95,40 @@ def test_a_part_that_can_neither_be_cut_off_nor_ended_is_counted(
     desk.writer.check_place()
     assert desk.writer.flush()
     assert desk.steps() == [0, 1]
+
+
+class Watched:
+    """A lock that looks at the writer each time it is let go: what another thread could see."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._lock = threading.RLock()
+        self._look = look
+
+    def __enter__(self) -> bool:
+        return self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._look()
+        self._lock.release()
+
+
+def test_who_sees_that_nothing_waits_sees_no_failure_either(make: Callable[..., Desk]) -> None:
+    desk = make()
+    desk.disk.room = 0
+    desk.put(0, 1)
+    seen: list[tuple[int, str, str | None]] = []
+
+    def look() -> None:
+        writer = desk.writer
+        seen.append((writer.pending_bytes, writer.durability, writer.failure))
+
+    desk.writer._lock = Watched(look)  # type: ignore[assignment]
+    desk.disk.room = None
+    assert desk.writer.flush()
+    assert {pending > 0 for pending, _, _ in seen} == {True, False}
+    for pending, durability, failure in seen:
+        assert (durability == "buffered") == (pending > 0)
+        assert (failure is not None) == (pending > 0)
 
 
 @pytest.mark.parametrize("durability", ["process", "buffered"])
