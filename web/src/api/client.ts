@@ -1,0 +1,73 @@
+/** The one way to the server: a client typed by its own description, and its refusals as errors. */
+import createClient, { type Middleware } from "openapi-fetch";
+import type { components, paths } from "@/api/schema";
+
+export type Schemas = components["schemas"];
+export type Problem = Schemas["Problem"];
+
+/** What the server answered instead of a result (RFC 9457), or that it did not answer. */
+export class ApiError extends Error {
+  /** 0: no answer came. */
+  readonly status: number;
+  readonly problem: Problem | null;
+
+  constructor(status: number, problem: Problem | null, message: string) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** What a page sends with its writes; `GET /v1/session` says it. */
+let csrfToken: string | null = null;
+
+export function setCsrfToken(token: string | null): void {
+  csrfToken = token;
+}
+
+/** Returns the headers of a write that does not go through `api`: an upload of bytes. */
+export function writeHeaders(): Record<string, string> {
+  return csrfToken === null ? {} : { "X-CSRF-Token": csrfToken };
+}
+
+const guard: Middleware = {
+  onRequest({ request }) {
+    if (!SAFE.has(request.method) && csrfToken !== null) {
+      request.headers.set("X-CSRF-Token", csrfToken);
+    }
+    return request;
+  },
+  async onResponse({ response }) {
+    if (!response.ok && response.status !== 304) throw await errorOf(response);
+  },
+  onError({ error }) {
+    if (error instanceof DOMException && error.name === "AbortError") return error;
+    return new ApiError(
+      0,
+      null,
+      "The server does not answer. Is it running, and is the network up?",
+    );
+  },
+};
+
+export const api = createClient<paths>({ baseUrl: "/", credentials: "same-origin" });
+api.use(guard);
+
+/** Reads the error that an answer carries. */
+export async function errorOf(response: Response): Promise<ApiError> {
+  const type = response.headers.get("content-type") ?? "";
+  if (type.startsWith("application/problem+json")) {
+    const problem = (await response.json()) as Problem;
+    return new ApiError(response.status, problem, problem.detail);
+  }
+  return new ApiError(response.status, null, `The server answered with status ${response.status}.`);
+}
+
+/** Returns the body of an answer; `api` has thrown where there is none. */
+export function bodyOf<T>(answer: { data?: T }): T {
+  if (answer.data === undefined) throw new ApiError(0, null, "The server's answer was empty.");
+  return answer.data;
+}

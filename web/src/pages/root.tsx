@@ -1,0 +1,17 @@
+/** The root of all addresses: the project, which every page has. */
+import { createRootRoute } from "@tanstack/react-router";
+import { Shell } from "@/pages/shell/shell";
+import { Failure } from "@/widgets/failure";
+
+/** What every address may hold. */
+export interface RootSearch {
+  project?: string;
+}
+
+export const rootRoute = createRootRoute({
+  validateSearch: (search: Record<string, unknown>): RootSearch =>
+    typeof search.project === "string" && search.project !== "" ? { project: search.project } : {},
+  component: Shell,
+  errorComponent: ({ error, reset }) => <Failure error={error} onRetry={reset} />,
+  notFoundComponent: () => <Failure error={new Error("There is no page at this address.")} />,
+});

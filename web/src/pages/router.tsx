@@ -1,0 +1,24 @@
+/** All addresses of the pages. Each page is loaded when it is first seen. */
+import { createRoute, createRouter, redirect } from "@tanstack/react-router";
+import { rootRoute } from "@/pages/root";
+import { runsRoute } from "@/pages/runs/route";
+
+const homeRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/",
+  beforeLoad: ({ search }) => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's way to go elsewhere
+    throw redirect({ to: "/runs", search });
+  },
+});
+
+export const router = createRouter({
+  routeTree: rootRoute.addChildren([homeRoute, runsRoute]),
+  defaultPreload: "intent",
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

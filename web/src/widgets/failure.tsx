@@ -1,0 +1,25 @@
+/** An error in the place of what could not be shown: what happened, and a way to try again. */
+import { Alert, Button, Code } from "@mantine/core";
+import type { ReactElement } from "react";
+import { ApiError } from "@/api/client";
+
+export function Failure(props: { error: unknown; onRetry?: () => void }): ReactElement {
+  const { error, onRetry } = props;
+  const text = error instanceof Error ? error.message : String(error);
+  const id = error instanceof ApiError ? error.problem?.request_id : undefined;
+  return (
+    <Alert color="red" variant="outline" role="alert" title="This could not be shown">
+      <p>{text}</p>
+      {id !== undefined && id !== "" && (
+        <p>
+          The server&apos;s log knows it as <Code>{id}</Code>.
+        </p>
+      )}
+      {onRetry !== undefined && (
+        <Button variant="default" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </Alert>
+  );
+}
