@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_SECONDS",
-    "AsyncLock",
+    "AsyncNesting",
     "AsyncTurn",
     "AsyncUpkeep",
-    "Lock",
+    "Nesting",
     "Turn",
     "Upkeep",
     "acquire",
@@ -42,11 +42,8 @@ __all__ = [
     "sleep",
 ]
 
-AsyncLock: TypeAlias = asyncio.Lock
 AsyncTurn: TypeAlias = asyncio.Lock
 async_sleep = asyncio.sleep
-# A function, not the class: its type is not for annotations.
-Lock = threading.Lock
 # A signal handler that ends a run may have interrupted its own thread while that had the turn.
 Turn = threading.RLock
 sleep = time.sleep
@@ -56,6 +53,30 @@ _JOIN_SECONDS: Final = 35.0
 #: How long the end of a program waits for a server that takes nothing; all runs that were left open
 #: have it together.
 EXIT_SECONDS: Final = 10.0
+
+
+class AsyncNesting:
+    """Of calls in tasks none is within another of its own: a signal handler can await none."""
+
+    @property
+    def is_inside(self) -> bool:
+        """See `Nesting`."""
+        return False
+
+    @is_inside.setter
+    def is_inside(self, is_inside: bool) -> None:
+        pass
+
+
+class Nesting(threading.local):
+    """Knows of a call that a signal handler makes within another one of its thread.
+
+    Attributes:
+        is_inside: whether the thread is in a call. Set and set back where the call is made, not by
+            methods: what a handler raises may fall into those.
+    """
+
+    is_inside = False
 
 
 async def async_acquire(lock: asyncio.Lock, *, seconds: float) -> bool:

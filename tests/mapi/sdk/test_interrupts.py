@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.mapi.sdk.asking import TOKEN
-from tests.mapi.sdk.small_servers import problem, serving_script
+from tests.mapi.sdk.small_servers import problem, says, serving_script
 from tests.mapi.sdk.test_run import FINE, answering
+from tests.mapi.sdk.test_transport import COUNTS
 
 import mapi
 from mapi.sdk.points import BATCH_POINTS, PointBuffer
@@ -296,6 +297,30 @@ def test_a_handler_may_log_wherever_it_interrupts_a_log(
             run.finish()
             found, _ = sent_by(server, since)
             assert found["loss"].keys() == ({0, 1} if was_handled else {0})
+            if not was_handled:
+                return
+    raise AssertionError("no end of points")
+
+
+@pytest.mark.timeout(60)
+def test_a_handler_may_log_a_line_wherever_it_interrupts_a_line() -> None:
+    taken = answering(FINE | {"POST logs": says(200, COUNTS)})
+    with serving_script(taken) as server, mapi.Client(server.url, token=TOKEN) as client:
+        run = client.runs.create()
+        run.log_line("warms up what is made with the first line")
+        for point in range(1, POINTS_MAX):
+            since = len(server.asked)
+            was_handled = interrupting(
+                lambda: run.log_line("own"), point, lambda: run.log_line("handler's"), within=""
+            )
+            sent = [json.loads(one.body) for one in server.asked[since:]]
+            told = {line["message"] for body in sent for line in body["lines"]}
+            assert told == ({"own", "handler's"} if was_handled else {"own"})
+            # The server takes no number of a writer twice, and none below one that it has.
+            numbers: dict[str, list[int]] = {}
+            for body in sent:
+                numbers.setdefault(body["writer"], []).append(body["seq"])
+            assert all(found == sorted(set(found)) for found in numbers.values())
             if not was_handled:
                 return
     raise AssertionError("no end of points")

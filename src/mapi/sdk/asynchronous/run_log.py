@@ -25,7 +25,7 @@ from mapi.sdk.checks import (
     raise_any,
     time_text,
 )
-from mapi.sdk.pacing import AsyncLock
+from mapi.sdk.pacing import AsyncNesting, AsyncTurn
 from mapi.sdk.points import PointBuffer, added_counts, checked_column, column_of
 from mapi.sdk.pulse import Pulse
 from mapi.sdk.synchronous.transport import Transport as ThreadTransport
@@ -61,7 +61,8 @@ class _Writer:
         self.name = f"sdk-{uuid.uuid4()}"
         self.seq = 0
         # One request at a time: a lower number behind a higher one would count as taken.
-        self.turn = AsyncLock()
+        self.turn = AsyncTurn()
+        self.calls = AsyncNesting()
 
 
 class AsyncRunLog(AsyncResource):
@@ -278,19 +279,32 @@ class AsyncRunLog(AsyncResource):
         self, run: str, kind: str, rows: list[dict[str, Any]], *, producer: Producer | None
     ) -> BatchAnswer:
         who = checked_producer(producer)
+        sent: dict[str, Any] = {"lines" if kind == "logs" else "spans": rows}
+        if producer is not None:
+            sent |= {"stream": who.stream, "rank": who.rank}
         writer = self._writer((run, kind, who.stream, who.rank))
         async with writer.turn:
-            sent: dict[str, Any] = {"writer": writer.name, "seq": writer.seq}
-            if producer is not None:
-                sent |= {"stream": who.stream, "rank": who.rank}
-            body = (
-                checked(sent | {"lines": rows}, LogAppend, bytes_max=BATCH_BYTES_MAX)
-                if kind == "logs"
-                else checked(sent | {"spans": rows}, SpanAppend, bytes_max=BATCH_BYTES_MAX)
-            )
-            # Whatever becomes of it, these numbers may have been taken.
-            writer.seq += len(rows)
-            return await self._post("runs", run, kind, answer=BatchAnswer, body=body)
+            if writer.calls.is_inside:
+                # A signal handler's, whose own thread has numbers of this writer on their way.
+                return await self._numbered(_Writer(), run, kind, sent=sent, count=len(rows))
+            try:
+                writer.calls.is_inside = True
+                return await self._numbered(writer, run, kind, sent=sent, count=len(rows))
+            finally:
+                writer.calls.is_inside = False
+
+    async def _numbered(
+        self, writer: _Writer, run: str, kind: str, *, sent: dict[str, Any], count: int
+    ) -> BatchAnswer:
+        sent |= {"writer": writer.name, "seq": writer.seq}
+        body = (
+            checked(sent, LogAppend, bytes_max=BATCH_BYTES_MAX)
+            if kind == "logs"
+            else checked(sent, SpanAppend, bytes_max=BATCH_BYTES_MAX)
+        )
+        # Whatever becomes of it, these numbers may have been taken.
+        writer.seq += count
+        return await self._post("runs", run, kind, answer=BatchAnswer, body=body)
 
     def _writer(self, whose: tuple[object, ...]) -> _Writer:
         # A child of a fork numbers anew: the server would take its lines for those of its parent,

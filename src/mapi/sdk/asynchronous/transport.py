@@ -26,7 +26,7 @@ from mapi.sdk.errors import (
     error_of_answer,
     refuse_other_content,
 )
-from mapi.sdk.pacing import async_sleep
+from mapi.sdk.pacing import AsyncNesting, async_sleep
 from mapi.sdk.repeating import TRIES_MAX, pause_before_repetition
 from mapi.sdk.server import Server
 
@@ -81,6 +81,7 @@ class AsyncTransport:
             self._headers["Authorization"] = f"Bearer {server.token}"
         self._pool: httpcore.AsyncConnectionPool | None = None
         self._process = os.getpid()
+        self._calls = AsyncNesting()
 
     def within(self, limit: Deadline) -> AsyncTransport:
         """Return another way to the server, whose calls are all over by then; it is closed as well."""
@@ -95,6 +96,8 @@ class AsyncTransport:
     async def close(self) -> None:
         """Close the connections; the next call opens one again."""
         pool, self._pool = self._pool, None
+        if self._calls.is_inside:
+            return  # a signal handler's call: its thread may hold the pool's lock, and goes on with it
         if pool is not None and self._process == os.getpid():
             await pool.aclose()
 
@@ -263,7 +266,32 @@ class AsyncTransport:
     async def _try(
         self, call: Call[Any], deadline: Deadline, *, content: _Pieces | None = None
     ) -> Reply:
-        async with self.stream(call, deadline, content=content) as (status, headers, chunks):
+        if self._calls.is_inside:
+            # A signal handler's, whose own thread may hold the lock of the shared pool.
+            pool = pool_for(self.server.url)
+            try:
+                return await self._whole(call, deadline, content=content, pool=pool)
+            finally:
+                await pool.aclose()
+        try:
+            self._calls.is_inside = True
+            return await self._whole(call, deadline, content=content)
+        finally:
+            self._calls.is_inside = False
+
+    async def _whole(
+        self,
+        call: Call[Any],
+        deadline: Deadline,
+        *,
+        content: _Pieces | None,
+        pool: httpcore.AsyncConnectionPool | None = None,
+    ) -> Reply:
+        async with self.stream(call, deadline, content=content, pool=pool) as (
+            status,
+            headers,
+            chunks,
+        ):
             parts: list[bytes] = []
             size = 0
             async for chunk in chunks:
@@ -278,7 +306,12 @@ class AsyncTransport:
 
     @asynccontextmanager
     async def stream(
-        self, call: Call[Any], deadline: Deadline, *, content: _Pieces | None = None
+        self,
+        call: Call[Any],
+        deadline: Deadline,
+        *,
+        content: _Pieces | None = None,
+        pool: httpcore.AsyncConnectionPool | None = None,
     ) -> AsyncIterator[tuple[int, Mapping[str, str], AsyncIterator[bytes]]]:
         """Yield status, headers and the pieces of an answer as they come; one try.
 
@@ -286,6 +319,7 @@ class AsyncTransport:
             call: what is asked.
             deadline: of all of it; who reads may extend it from piece to piece.
             content: the body, in place of the call's own.
+            pool: of connections, in place of those that all calls share.
 
         Raises:
             ApiError: the server refuses the call.
@@ -298,7 +332,7 @@ class AsyncTransport:
             headers["Content-Length"] = str(len(call.body))
         where = f"{call.method} {self.server.url}{call.path.partition('?')[0]}"
         try:
-            async with self._opened().stream(
+            async with (pool or self._opened()).stream(
                 call.method,
                 self._address(call.path),
                 headers=list(headers.items()),

@@ -26,7 +26,7 @@ from mapi.sdk.checks import (
     raise_any,
     time_text,
 )
-from mapi.sdk.pacing import Lock
+from mapi.sdk.pacing import Nesting, Turn
 from mapi.sdk.points import PointBuffer, added_counts, checked_column, column_of
 from mapi.sdk.pulse import Pulse
 from mapi.sdk.synchronous.resource import Resource
@@ -63,7 +63,8 @@ class _Writer:
         self.name = f"sdk-{uuid.uuid4()}"
         self.seq = 0
         # One request at a time: a lower number behind a higher one would count as taken.
-        self.turn = Lock()
+        self.turn = Turn()
+        self.calls = Nesting()
 
 
 class RunLog(Resource):
@@ -276,19 +277,32 @@ class RunLog(Resource):
         self, run: str, kind: str, rows: list[dict[str, Any]], *, producer: Producer | None
     ) -> BatchAnswer:
         who = checked_producer(producer)
+        sent: dict[str, Any] = {"lines" if kind == "logs" else "spans": rows}
+        if producer is not None:
+            sent |= {"stream": who.stream, "rank": who.rank}
         writer = self._writer((run, kind, who.stream, who.rank))
         with writer.turn:
-            sent: dict[str, Any] = {"writer": writer.name, "seq": writer.seq}
-            if producer is not None:
-                sent |= {"stream": who.stream, "rank": who.rank}
-            body = (
-                checked(sent | {"lines": rows}, LogAppend, bytes_max=BATCH_BYTES_MAX)
-                if kind == "logs"
-                else checked(sent | {"spans": rows}, SpanAppend, bytes_max=BATCH_BYTES_MAX)
-            )
-            # Whatever becomes of it, these numbers may have been taken.
-            writer.seq += len(rows)
-            return self._post("runs", run, kind, answer=BatchAnswer, body=body)
+            if writer.calls.is_inside:
+                # A signal handler's, whose own thread has numbers of this writer on their way.
+                return self._numbered(_Writer(), run, kind, sent=sent, count=len(rows))
+            try:
+                writer.calls.is_inside = True
+                return self._numbered(writer, run, kind, sent=sent, count=len(rows))
+            finally:
+                writer.calls.is_inside = False
+
+    def _numbered(
+        self, writer: _Writer, run: str, kind: str, *, sent: dict[str, Any], count: int
+    ) -> BatchAnswer:
+        sent |= {"writer": writer.name, "seq": writer.seq}
+        body = (
+            checked(sent, LogAppend, bytes_max=BATCH_BYTES_MAX)
+            if kind == "logs"
+            else checked(sent, SpanAppend, bytes_max=BATCH_BYTES_MAX)
+        )
+        # Whatever becomes of it, these numbers may have been taken.
+        writer.seq += count
+        return self._post("runs", run, kind, answer=BatchAnswer, body=body)
 
     def _writer(self, whose: tuple[object, ...]) -> _Writer:
         # A child of a fork numbers anew: the server would take its lines for those of its parent,

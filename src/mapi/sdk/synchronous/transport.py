@@ -27,7 +27,7 @@ from mapi.sdk.errors import (
     error_of_answer,
     refuse_other_content,
 )
-from mapi.sdk.pacing import sleep
+from mapi.sdk.pacing import Nesting, sleep
 from mapi.sdk.repeating import TRIES_MAX, pause_before_repetition
 from mapi.sdk.server import Server
 from mapi.sdk.synchronous.network import pool_for
@@ -83,6 +83,7 @@ class Transport:
             self._headers["Authorization"] = f"Bearer {server.token}"
         self._pool: httpcore.ConnectionPool | None = None
         self._process = os.getpid()
+        self._calls = Nesting()
 
     def within(self, limit: Deadline) -> Transport:
         """Return another way to the server, whose calls are all over by then; it is closed as well."""
@@ -97,6 +98,8 @@ class Transport:
     def close(self) -> None:
         """Close the connections; the next call opens one again."""
         pool, self._pool = self._pool, None
+        if self._calls.is_inside:
+            return  # a signal handler's call: its thread may hold the pool's lock, and goes on with it
         if pool is not None and self._process == os.getpid():
             pool.close()
 
@@ -263,7 +266,32 @@ class Transport:
     def _try(
         self, call: Call[Any], deadline: Deadline, *, content: _Pieces | None = None
     ) -> Reply:
-        with self.stream(call, deadline, content=content) as (status, headers, chunks):
+        if self._calls.is_inside:
+            # A signal handler's, whose own thread may hold the lock of the shared pool.
+            pool = pool_for(self.server.url)
+            try:
+                return self._whole(call, deadline, content=content, pool=pool)
+            finally:
+                pool.close()
+        try:
+            self._calls.is_inside = True
+            return self._whole(call, deadline, content=content)
+        finally:
+            self._calls.is_inside = False
+
+    def _whole(
+        self,
+        call: Call[Any],
+        deadline: Deadline,
+        *,
+        content: _Pieces | None,
+        pool: httpcore.ConnectionPool | None = None,
+    ) -> Reply:
+        with self.stream(call, deadline, content=content, pool=pool) as (
+            status,
+            headers,
+            chunks,
+        ):
             parts: list[bytes] = []
             size = 0
             for chunk in chunks:
@@ -278,7 +306,12 @@ class Transport:
 
     @contextmanager
     def stream(
-        self, call: Call[Any], deadline: Deadline, *, content: _Pieces | None = None
+        self,
+        call: Call[Any],
+        deadline: Deadline,
+        *,
+        content: _Pieces | None = None,
+        pool: httpcore.ConnectionPool | None = None,
     ) -> Iterator[tuple[int, Mapping[str, str], Iterator[bytes]]]:
         """Yield status, headers and the pieces of an answer as they come; one try.
 
@@ -286,6 +319,7 @@ class Transport:
             call: what is asked.
             deadline: of all of it; who reads may extend it from piece to piece.
             content: the body, in place of the call's own.
+            pool: of connections, in place of those that all calls share.
 
         Raises:
             ApiError: the server refuses the call.
@@ -298,7 +332,7 @@ class Transport:
             headers["Content-Length"] = str(len(call.body))
         where = f"{call.method} {self.server.url}{call.path.partition('?')[0]}"
         try:
-            with self._opened().stream(
+            with (pool or self._opened()).stream(
                 call.method,
                 self._address(call.path),
                 headers=list(headers.items()),
