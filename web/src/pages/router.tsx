@@ -1,6 +1,7 @@
 /** All addresses of the pages. Each page is loaded when it is first seen. */
 import { createRoute, createRouter, redirect } from "@tanstack/react-router";
 import { rootRoute } from "@/pages/root";
+import { runRoute } from "@/pages/run/route";
 import { runsRoute } from "@/pages/runs/route";
 
 const homeRoute = createRoute({
@@ -13,7 +14,7 @@ const homeRoute = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([homeRoute, runsRoute]),
+  routeTree: rootRoute.addChildren([homeRoute, runsRoute, runRoute]),
   defaultPreload: "intent",
 });
 

@@ -1,0 +1,67 @@
+/** What the address of a run holds behind its `?`; anything else in it is left out. */
+import { chartsAddress, type ChartsAddress } from "@/pages/run/charts/address";
+
+/** The tabs in their order; the first is shown where the address names none. */
+export const RUN_TABS = [
+  "charts",
+  "params",
+  "logs",
+  "media",
+  "timeline",
+  "events",
+  "overview",
+] as const;
+export type RunTab = (typeof RUN_TABS)[number];
+
+export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface RunAddress extends ChartsAddress {
+  tab?: RunTab;
+  /** Only what this attempt wrote; without it each step has its newest attempt. */
+  attempt?: number;
+  /** What Params looks for. */
+  params?: string;
+  /** How Params shows nested keys; flat without it. */
+  tree?: true;
+  /** The least level that Logs shows; debug without it. */
+  level?: LogLevel;
+  /** What Logs looks for. */
+  log?: string;
+  /** What Media looks for among its keys. */
+  media?: string;
+  /** The step that Media stands at; the last one without it. */
+  step?: number;
+  /** The lane and path that Timeline looks at. */
+  span?: string;
+  /** What Timeline shows, in nanoseconds since its first span. */
+  from?: number;
+  to?: number;
+}
+
+export function runAddress(search: Record<string, unknown>): RunAddress {
+  const found: RunAddress = { ...chartsAddress(search) };
+  const tab = RUN_TABS.find((name) => name === search.tab);
+  if (tab !== undefined && tab !== "charts") found.tab = tab;
+  const level = LOG_LEVELS.find((name) => name === search.level);
+  if (level !== undefined && level !== "debug") found.level = level;
+  if (search.tree === true) found.tree = true;
+  for (const name of ["params", "log", "media", "span"] as const) {
+    const text = search[name];
+    // A text of digits was read as a number.
+    if (typeof text === "string" || typeof text === "number") {
+      if (text !== "") found[name] = String(text);
+    }
+  }
+  const attempt = wholeNumber(search.attempt);
+  if (attempt !== undefined && attempt > 0) found.attempt = attempt;
+  for (const name of ["step", "from", "to"] as const) {
+    const value = wholeNumber(search[name]);
+    if (value !== undefined) found[name] = value;
+  }
+  return found;
+}
+
+function wholeNumber(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}

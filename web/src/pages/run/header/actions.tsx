@@ -1,0 +1,111 @@
+/** The menu of what can be done to the run: cancel, retry, delete, restore, export. */
+import { Button, Menu } from "@mantine/core";
+import { getRouteApi } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { useRunAction } from "@/pages/run/header/action";
+import classes from "@/pages/run/header/header.module.css";
+import { isLive, type Run } from "@/state/run";
+import { tell } from "@/widgets/notice";
+
+const route = getRouteApi("/runs/$run");
+const FORMATS = [
+  { format: "jsonl", label: "Everything (JSON lines)" },
+  { format: "csv", label: "Points (CSV)" },
+  { format: "parquet", label: "Points (Parquet)" },
+] as const;
+
+export function RunActions(props: { run: Run; canWrite: boolean }): ReactElement {
+  const { run, canWrite } = props;
+  const navigate = route.useNavigate();
+  const cancel = useRunAction(run.id, "cancel");
+  const retry = useRunAction(run.id, "retry");
+  const remove = useRunAction(run.id, "delete");
+  const restore = useRunAction(run.id, "restore");
+  const failed = (what: string) => (error: Error) => {
+    tell.failure(what, error);
+  };
+  return (
+    <div className={classes.actions}>
+      {canWrite && isLive(run) && (
+        <Button
+          variant="default"
+          loading={cancel.isPending}
+          onClick={() => {
+            cancel.mutate(undefined, { onError: failed("The run was not cancelled") });
+          }}
+        >
+          Cancel run
+        </Button>
+      )}
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" aria-label="More to do with the run">
+            More
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>Export</Menu.Label>
+          {FORMATS.map(({ format, label }) => (
+            <Menu.Item
+              key={format}
+              component="a"
+              href={`/v1/runs/${encodeURIComponent(run.id)}/export?format=${format}`}
+              download
+            >
+              {label}
+            </Menu.Item>
+          ))}
+          {canWrite && <Menu.Divider />}
+          {canWrite && !isLive(run) && run.trashed == null && (
+            <Menu.Item
+              onClick={() => {
+                retry.mutate(undefined, {
+                  onError: failed("The run was not tried again"),
+                  onSuccess: (made) => {
+                    if (made === null) return;
+                    void navigate({
+                      to: "/runs/$run",
+                      params: { run: made.id },
+                      search: (previous) => ({ project: previous.project }),
+                    });
+                  },
+                });
+              }}
+            >
+              Retry
+            </Menu.Item>
+          )}
+          {canWrite && run.trashed == null && (
+            <Menu.Item
+              color="red"
+              onClick={() => {
+                remove.mutate(undefined, {
+                  onError: failed("The run was not deleted"),
+                  onSuccess: () => {
+                    tell.done("The run is in the trash: it can be restored for a while.", {
+                      label: "Undo",
+                      onClick: () => {
+                        restore.mutate(undefined, { onError: failed("It was not restored") });
+                      },
+                    });
+                  },
+                });
+              }}
+            >
+              Delete
+            </Menu.Item>
+          )}
+          {canWrite && run.trashed != null && (
+            <Menu.Item
+              onClick={() => {
+                restore.mutate(undefined, { onError: failed("The run was not restored") });
+              }}
+            >
+              Restore
+            </Menu.Item>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+    </div>
+  );
+}

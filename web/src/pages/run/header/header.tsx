@@ -1,0 +1,150 @@
+/** Who the run is and how it stands: name, status, experiment, relatives, tags, note, what was lost. */
+import { Tooltip } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { duration, localTime, utcTime } from "@/base/times";
+import { RunActions } from "@/pages/run/header/actions";
+import { AttemptChoice } from "@/pages/run/header/attempts";
+import { Fact } from "@/pages/run/header/fact";
+import { Losses } from "@/pages/run/header/losses";
+import { NoteText } from "@/pages/run/header/note";
+import { TagChips } from "@/pages/run/header/tags";
+import { RunTitle } from "@/pages/run/header/title";
+import classes from "@/pages/run/header/header.module.css";
+import { sessionQuery } from "@/state/queries";
+import { experimentQuery, isLive, mayWrite, type Run, runQuery } from "@/state/run";
+import type { StreamState } from "@/state/run_events";
+import { Copy } from "@/widgets/copy";
+import { useNow } from "@/widgets/now";
+import { StatusMark } from "@/widgets/status";
+
+const route = getRouteApi("/runs/$run");
+
+interface Props {
+  run: Run;
+  /** When `run` was read, in milliseconds since 1970. */
+  readAt: number;
+  stream: StreamState;
+}
+
+export function RunHeader(props: Props): ReactElement {
+  const { run, readAt, stream } = props;
+  const session = useQuery(sessionQuery);
+  const canWrite = session.data !== undefined && mayWrite(session.data, run.project);
+  const canChange = canWrite && run.trashed === null;
+  return (
+    <header>
+      <div className={classes.top}>
+        <RunTitle run={run} canChange={canChange} />
+        <RunActions run={run} canWrite={canWrite} />
+      </div>
+      <dl className={classes.facts}>
+        <Fact name="Status">
+          <StatusMark status={run.status} />
+          <Connection stream={stream} isLive={isLive(run)} />
+        </Fact>
+        {run.reason !== null && run.reason !== "" && (
+          <Fact name="Reason" isWide>
+            <span className={classes.cut} title={run.reason}>
+              {run.reason}
+            </span>
+          </Fact>
+        )}
+        <Fact name="Duration">
+          <Duration run={run} readAt={readAt} />
+        </Fact>
+        <Fact name="Started">
+          <span title={utcTime(run.started ?? run.created)}>
+            {localTime(run.started ?? run.created)}
+          </span>
+        </Fact>
+        <Fact name="User">
+          <span className={classes.cut} title={run.user}>
+            {run.user || "–"}
+          </span>
+        </Fact>
+        {run.kind !== "external" && <Fact name="Kind">{run.kind}</Fact>}
+        {run.experiment !== null && (
+          <Fact name="Experiment">
+            <ExperimentName id={run.experiment} />
+          </Fact>
+        )}
+        {run.parent !== null && (
+          <Fact name="Parent">
+            <RunLink id={run.parent} />
+          </Fact>
+        )}
+        {run.retry_of != null && (
+          <Fact name="Retry of">
+            <RunLink id={run.retry_of} />
+          </Fact>
+        )}
+        <AttemptChoice run={run} />
+        <Fact name="Id">
+          <code className={classes.id} title={run.id}>
+            {shortId(run.id)}
+          </code>
+          <Copy text={run.id} label="Copy the id" />
+        </Fact>
+      </dl>
+      <TagChips run={run} canChange={canChange} />
+      <NoteText run={run} canChange={canChange} />
+      <Losses run={run} canWrite={canWrite} />
+    </header>
+  );
+}
+
+/** The last characters tell ids of one hour apart; the first ones are their time. */
+function shortId(id: string): string {
+  return `…${id.slice(-8)}`;
+}
+
+function Duration(props: { run: Run; readAt: number }): ReactElement {
+  const { run, readAt } = props;
+  const isRunning = run.status === "running" && run.duration_seconds !== null;
+  const now = useNow(isRunning ? 1_000 : null);
+  // The server's clock said how long it was; ours only says how much later it is.
+  const since = isRunning ? Math.max(0, now - readAt) / 1_000 : 0;
+  return <>{duration(run.duration_seconds === null ? null : run.duration_seconds + since)}</>;
+}
+
+function Connection(props: { stream: StreamState; isLive: boolean }): ReactElement | null {
+  if (props.stream === "lost") {
+    return (
+      <Tooltip label="What you see may be old. The page tries again by itself.">
+        <span className={classes.lost} role="status">
+          connection lost
+        </span>
+      </Tooltip>
+    );
+  }
+  if (!props.isLive || props.stream !== "open") return null;
+  return <span className={classes.live}>live</span>;
+}
+
+function ExperimentName(props: { id: string }): ReactElement {
+  const experiment = useQuery(experimentQuery(props.id));
+  const name = experiment.data?.name ?? shortId(props.id);
+  return (
+    <a className={classes.cut} href={`/experiments/${encodeURIComponent(props.id)}`} title={name}>
+      {name}
+    </a>
+  );
+}
+
+function RunLink(props: { id: string }): ReactElement {
+  const run = useQuery(runQuery(props.id));
+  const name = run.data?.name || shortId(props.id);
+  return (
+    <route.Link
+      className={classes.cut}
+      to="/runs/$run"
+      params={{ run: props.id }}
+      search={(previous) => ({ project: previous.project })}
+      title={name}
+    >
+      {name}
+    </route.Link>
+  );
+}

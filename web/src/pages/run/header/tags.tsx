@@ -1,0 +1,136 @@
+/** The run's tags as chips: one is added, replaced or deleted where they stand. */
+import { Button, CloseButton, Popover, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type ReactElement, useState } from "react";
+import { api } from "@/api/client";
+import classes from "@/pages/run/header/header.module.css";
+import { type Run, tagsQuery } from "@/state/run";
+
+export function TagChips(props: { run: Run; canChange: boolean }): ReactElement | null {
+  const { run, canChange } = props;
+  const cache = useQueryClient();
+  const { queryKey } = tagsQuery(run.id);
+  const tags = useQuery(tagsQuery(run.id));
+  const remove = useMutation({
+    mutationFn: (key: string) =>
+      api.DELETE("/v1/runs/{run}/tags/{key}", { params: { path: { run: run.id, key } } }),
+    onSuccess: (_, key) => {
+      cache.setQueryData(queryKey, (known) =>
+        known === undefined
+          ? known
+          : Object.fromEntries(Object.entries(known).filter(([other]) => other !== key)),
+      );
+    },
+  });
+  if (tags.error) {
+    return (
+      <p role="alert" className={classes.error}>
+        The tags could not be read: {tags.error.message}
+      </p>
+    );
+  }
+  const found = Object.entries(tags.data ?? {});
+  if (found.length === 0 && !canChange) return null;
+  return (
+    <div className={classes.tags} role="group" aria-label="Tags">
+      {found.map(([key, value]) => (
+        <span key={key} className={classes.chip} title={value === "" ? key : `${key}: ${value}`}>
+          <span className={classes.chipText}>
+            <span className={value === "" ? undefined : classes.chipKey}>{key}</span>
+            {value !== "" && ` ${value}`}
+          </span>
+          {canChange && (
+            <CloseButton
+              size={18}
+              iconSize={12}
+              aria-label={`Delete the tag ${key}`}
+              onClick={() => {
+                remove.mutate(key);
+              }}
+            />
+          )}
+        </span>
+      ))}
+      {canChange && <AddTag run={run.id} />}
+      {remove.error && (
+        <span role="alert" className={classes.error}>
+          {remove.error.message}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function AddTag(props: { run: string }): ReactElement {
+  const { run } = props;
+  const cache = useQueryClient();
+  const [isOpen, setIsOpen] = useState(false);
+  const [key, setKey] = useState("");
+  const [value, setValue] = useState("");
+  const add = useMutation({
+    mutationFn: () =>
+      api.PUT("/v1/runs/{run}/tags", {
+        params: { path: { run } },
+        body: { tags: { [key]: value } },
+      }),
+    onSuccess: () => {
+      cache.setQueryData(tagsQuery(run).queryKey, (known) =>
+        known === undefined ? known : { ...known, [key]: value },
+      );
+      setIsOpen(false);
+      setKey("");
+      setValue("");
+    },
+  });
+  return (
+    <Popover opened={isOpen} onChange={setIsOpen} trapFocus position="bottom-start">
+      <Popover.Target>
+        <Button
+          variant="subtle"
+          color="gray"
+          size="compact-xs"
+          onClick={() => {
+            setIsOpen(!isOpen);
+          }}
+        >
+          Add a tag
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <form
+          className={classes.tagForm}
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (key !== "") add.mutate();
+          }}
+        >
+          <TextInput
+            label="Key"
+            data-autofocus
+            maxLength={250}
+            value={key}
+            onChange={(event) => {
+              setKey(event.currentTarget.value);
+            }}
+          />
+          <TextInput
+            label="Value"
+            maxLength={5000}
+            value={value}
+            onChange={(event) => {
+              setValue(event.currentTarget.value);
+            }}
+          />
+          {add.error && (
+            <span role="alert" className={classes.error}>
+              {add.error.message}
+            </span>
+          )}
+          <Button type="submit" disabled={key === ""} loading={add.isPending}>
+            Add
+          </Button>
+        </form>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

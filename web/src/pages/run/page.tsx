@@ -1,0 +1,127 @@
+/** The page of one run: who it is, how it stands, and a tab for each kind of what it logged. */
+import { Skeleton, Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { type ComponentType, lazy, type ReactElement, Suspense, useEffect } from "react";
+import { ApiError } from "@/api/client";
+import { RUN_TABS, type RunTab } from "@/pages/run/address";
+import { RunHeader } from "@/pages/run/header/header";
+import classes from "@/pages/run/page.module.css";
+import { type Run, runQuery } from "@/state/run";
+import { useRunStream } from "@/state/run_events";
+import { Boundary } from "@/widgets/boundary";
+import { Failure } from "@/widgets/failure";
+
+const route = getRouteApi("/runs/$run");
+
+/** Each tab is loaded when it is first opened. */
+const TABS: Partial<Record<RunTab, { label: string; Content: ComponentType<{ run: Run }> }>> = {
+  charts: {
+    label: "Charts",
+    Content: lazy(async () => ({ default: (await import("@/pages/run/charts/tab")).ChartsTab })),
+  },
+  params: {
+    label: "Params",
+    Content: lazy(async () => ({ default: (await import("@/pages/run/params/tab")).ParamsTab })),
+  },
+  events: {
+    label: "Events",
+    Content: lazy(async () => ({ default: (await import("@/pages/run/events/tab")).EventsTab })),
+  },
+  overview: {
+    label: "Overview",
+    Content: lazy(async () => ({
+      default: (await import("@/pages/run/overview/tab")).OverviewTab,
+    })),
+  },
+};
+
+export function RunPage(): ReactElement {
+  const { run } = route.useParams();
+  // Another run is another page: no draft and no place in a list goes along.
+  return <OneRun key={run} id={run} />;
+}
+
+function OneRun(props: { id: string }): ReactElement {
+  const { tab = "charts" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const run = useQuery(runQuery(props.id));
+  const stream = useRunStream(props.id);
+  useEffect(() => {
+    if (run.data !== undefined) document.title = `${run.data.name || props.id} · mapi`;
+    return () => {
+      document.title = "mapi";
+    };
+  }, [run.data, props.id]);
+
+  if (stream === "gone") return <Gone text="This run was deleted for good." />;
+  if (run.data === undefined) {
+    if (run.error instanceof ApiError && run.error.status === 404) {
+      return <Gone text="There is no run at this address, or you may not see it." />;
+    }
+    if (run.error) {
+      return (
+        <div className={classes.page}>
+          <Failure error={run.error} onRetry={() => void run.refetch()} />
+        </div>
+      );
+    }
+    return <Waiting />;
+  }
+  const Content = TABS[tab]?.Content;
+  return (
+    <div className={classes.page}>
+      <RunHeader run={run.data} readAt={run.dataUpdatedAt} stream={stream} />
+      <Tabs
+        value={tab}
+        keepMounted={false}
+        classNames={{ list: classes.tabs, tab: classes.tab }}
+        onChange={(to) => {
+          const chosen = RUN_TABS.find((name) => name === to);
+          if (chosen === undefined) return;
+          void navigate({
+            search: (previous) => ({ ...previous, tab: chosen === "charts" ? undefined : chosen }),
+          });
+        }}
+      >
+        <Tabs.List aria-label="What the run logged">
+          {RUN_TABS.filter((name) => name in TABS).map((name) => (
+            <Tabs.Tab key={name} value={name}>
+              {TABS[name]?.label}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value={tab} className={classes.panel}>
+          <Boundary key={tab}>
+            <Suspense fallback={<Skeleton height={240} />}>
+              {Content !== undefined && <Content run={run.data} />}
+            </Suspense>
+          </Boundary>
+        </Tabs.Panel>
+      </Tabs>
+    </div>
+  );
+}
+
+function Waiting(): ReactElement {
+  return (
+    <div className={classes.page} aria-busy="true" aria-label="The run is loading">
+      <Skeleton height={28} width={320} />
+      <Skeleton height={20} width={480} mt={8} />
+      <Skeleton height={240} mt={24} />
+    </div>
+  );
+}
+
+function Gone(props: { text: string }): ReactElement {
+  return (
+    <div className={classes.page}>
+      <Failure error={new Error(props.text)} />
+      <p>
+        <route.Link to="/runs" search={(previous) => ({ project: previous.project })}>
+          See all runs
+        </route.Link>
+      </p>
+    </div>
+  );
+}

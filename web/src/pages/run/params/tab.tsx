@@ -1,0 +1,63 @@
+/** The tab Params of a run. */
+import { Skeleton } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { type ReactElement, useMemo } from "react";
+import { utcTime } from "@/base/times";
+import { type Leaf, NestedRows } from "@/pages/run/nested_rows";
+import { paramsQuery, type Run } from "@/state/run";
+import { Empty } from "@/widgets/empty";
+import { Failure } from "@/widgets/failure";
+
+const route = getRouteApi("/runs/$run");
+
+export function ParamsTab(props: { run: Run }): ReactElement {
+  const { params: sought = "", tree: isTree = false } = route.useSearch();
+  const navigate = route.useNavigate();
+  const params = useQuery(paramsQuery(props.run.id));
+  const leaves = useMemo(
+    () =>
+      Object.entries(params.data ?? {}).map(([key, param]): [string, Leaf] => [
+        key,
+        {
+          text: param.text,
+          isNumber: param.number !== null,
+          title: `${param.source}${param.user ? `, ${param.user}` : ""}, ${utcTime(param.time)}`,
+        },
+      ]),
+    [params.data],
+  );
+  if (params.error) return <Failure error={params.error} onRetry={() => void params.refetch()} />;
+  if (params.data === undefined) return <Skeleton height={240} />;
+  if (leaves.length === 0) {
+    return (
+      <Empty
+        title="This run has no params."
+        code={`run.log_params({"lr": 0.001, "model": {"depth": 12}})`}
+      >
+        What a run was told at its start: with the platform&apos;s client, or as the config of{" "}
+        <code>et.init</code>.
+      </Empty>
+    );
+  }
+  return (
+    <NestedRows
+      label="Params"
+      leaves={leaves}
+      sought={sought}
+      onSeek={(text) =>
+        void navigate({
+          replace: true,
+          search: (previous) => ({ ...previous, params: text === "" ? undefined : text }),
+        })
+      }
+      isTree={isTree}
+      onTree={(chosen) =>
+        void navigate({
+          replace: true,
+          search: (previous) => ({ ...previous, tree: chosen ? true : undefined }),
+        })
+      }
+    />
+  );
+}

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { asNumber, type Series, seriesName, withChanged } from "@/state/series";
+
+function series(key: string, labels: Record<string, string>, count = 1): Series {
+  return { key, labels, count } as Series;
+}
+
+test("a series is named by its key and labels", () => {
+  expect(seriesName({ key: "loss", labels: {} })).toBe("loss");
+  expect(seriesName({ key: "loss", labels: { split: 'a"b', rank: "1" } })).toBe(
+    'loss{split="a\\"b", rank="1"}',
+  );
+});
+
+test("what changed takes the place of what was known, what is new stands behind", () => {
+  const known = [series("a", {}), series("a", { rank: "1" })];
+  const changed = [series("b", {}), series("a", { rank: "1" }, 7)];
+  expect(withChanged(known, changed).map((one) => [seriesName(one), one.count])).toEqual([
+    ["a", 1],
+    ['a{rank="1"}', 7],
+    ["b", 1],
+  ]);
+});
+
+test("values that JSON has no number for are words", () => {
+  expect(asNumber("NaN")).toBeNaN();
+  expect(asNumber("-Infinity")).toBe(-Infinity);
+  expect(asNumber(0)).toBe(0);
+  expect(asNumber(null)).toBeNull();
+});

@@ -1,0 +1,59 @@
+/** The series of a run, with their summaries. */
+import { queryOptions } from "@tanstack/react-query";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { runKey } from "@/state/run";
+
+export type Series = Schemas["SeriesSummary"];
+
+const PAGE = 1_000;
+
+/** All series of a run; summaries only, points are read by who draws them. */
+export function seriesQuery(run: string) {
+  return queryOptions({
+    queryKey: [...runKey(run), "series"],
+    queryFn: async ({ signal }): Promise<Series[]> => {
+      const found: Series[] = [];
+      let cursor: string | undefined;
+      do {
+        const page: Schemas["SeriesPage"] = bodyOf(
+          await api.GET("/v1/runs/{run}/metrics", {
+            params: {
+              path: { run },
+              query: { limit: PAGE, ...(cursor === undefined ? {} : { cursor }) },
+            },
+            signal,
+          }),
+        );
+        found.push(...page.series);
+        cursor = page.next_cursor ?? undefined;
+      } while (cursor !== undefined);
+      return found;
+    },
+  });
+}
+
+/** Returns the name of a series as a filter writes it: `loss{split="eval"}`. */
+export function seriesName(series: Pick<Series, "key" | "labels">): string {
+  const labels = Object.entries(series.labels)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(", ");
+  return labels === "" ? series.key : `${series.key}{${labels}}`;
+}
+
+/** Returns the series with those of a frame in their place, and new ones behind. */
+export function withChanged(known: readonly Series[], changed: readonly Series[]): Series[] {
+  const byName = new Map(changed.map((series) => [seriesName(series), series]));
+  const kept = known.map((series) => {
+    const name = seriesName(series);
+    const fresh = byName.get(name);
+    byName.delete(name);
+    return fresh ?? series;
+  });
+  return [...kept, ...byName.values()];
+}
+
+/** Returns a value of an answer as a number: JSON has no NaN, so it comes as a word. */
+export function asNumber(value: number | string | null | undefined): number | null {
+  if (value === null || value === undefined) return null;
+  return typeof value === "number" ? value : Number(value);
+}

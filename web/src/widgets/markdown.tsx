@@ -1,0 +1,41 @@
+/** What users write as Markdown. HTML in it is text, links go to http(s) only, images are links. */
+import type { ReactElement } from "react";
+import Markdown from "react-markdown";
+import remarkGfm from "remark-gfm";
+import classes from "@/widgets/markdown.module.css";
+
+const HTTP = /^https?:\/\//i;
+
+/** An image would be fetched from wherever the text says, and tell its owner who reads: it is named. */
+export function MarkdownText(props: { text: string }): ReactElement {
+  return (
+    <div className={classes.markdown}>
+      <Markdown
+        remarkPlugins={[remarkGfm]}
+        urlTransform={(url) => (HTTP.test(url) ? url : "")}
+        components={{
+          a: ({ href, children }) =>
+            href === undefined || href === "" ? (
+              <span>{children}</span>
+            ) : (
+              <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+                {children}
+              </a>
+            ),
+          img: ({ src, alt }) => {
+            const name = alt === undefined || alt === "" ? "image" : alt;
+            return typeof src === "string" && src !== "" ? (
+              <a href={src} target="_blank" rel="noopener noreferrer nofollow">
+                {name}
+              </a>
+            ) : (
+              <span>{name}</span>
+            );
+          },
+        }}
+      >
+        {props.text}
+      </Markdown>
+    </div>
+  );
+}
