@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from litestar import Request
     from litestar.handlers.base import BaseRouteHandler
 
-__all__ = ["IS_GONE", "answer_to", "answers_by_exception", "encoded_problem"]
+__all__ = ["IS_GONE", "answer_to", "answers_by_exception", "encoded_problem", "problem_fault"]
 
 _logger: Final = logging.getLogger("mapi.api")
 #: What a request's state holds when its client went away before the end of the body.
@@ -157,7 +157,7 @@ def _problem_of(
     problem = _problem(kind, str(error))
     headers: dict[str, str] = {}
     if isinstance(error, (errors.InvalidError, errors.StateError)):
-        problem.errors = [_fault(one) for one in error.faults[:FAULTS_MAX]]
+        problem.errors = [problem_fault(one) for one in error.faults[:FAULTS_MAX]]
     if isinstance(error, errors.QuotaError):
         # Clients repeat a 429; this one answers the same until somebody raises the budget.
         problem.retryable = False
@@ -256,7 +256,8 @@ def _problem(kind: _Kind, detail: str) -> Problem:
     )
 
 
-def _fault(fault: errors.Fault) -> ProblemFault:
+def problem_fault(fault: errors.Fault) -> ProblemFault:
+    """Return a fault as an answer tells it."""
     return ProblemFault(
         pointer=fault.pointer,
         message=fault.message,

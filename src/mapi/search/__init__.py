@@ -7,12 +7,13 @@
                             beside it, and `identity` for how ids are written
           → `occurrence`    which of the names in it any run has
     end of a page ↔ `cursor`
-    unfinished text → `completion`
+    unfinished text → `completion` → `candidates`   with what the caller knows of the project
 
 Nothing here reads or writes: the statements are run by whoever has a connection, in a transaction
 of the tenant.
 """
 
+from mapi.search.candidates import Lookup, candidates_of, expected_of, lookup_of
 from mapi.search.columns import column_statement
 from mapi.search.completion import Completion, complete
 from mapi.search.cursor import Given, cursor_content, search_from_cursor
@@ -45,6 +46,7 @@ __all__ = [
     "Expectation",
     "Field",
     "Given",
+    "Lookup",
     "Node",
     "Position",
     "Row",
@@ -53,6 +55,7 @@ __all__ = [
     "SortKey",
     "Statement",
     "Truth",
+    "candidates_of",
     "column_statement",
     "column_text",
     "columns_text",
@@ -60,11 +63,13 @@ __all__ = [
     "count_statement",
     "cursor_content",
     "evaluate",
+    "expected_of",
     "field_text",
     "fields_of_filter",
     "filter_text",
     "in_order",
     "join_filters",
+    "lookup_of",
     "named_fields",
     "occurrence_statement",
     "page_statements",

@@ -38,6 +38,8 @@ class Completion:
     """The unfinished word, without an opening quote."""
     options: tuple[Expectation, ...]
     """What fits: literals that begin with the prefix, and every open class."""
+    begins_field: bool = False
+    """Whether a field could begin here: its family may still have to be typed."""
 
 
 def complete(
@@ -62,7 +64,8 @@ def complete(
         if one.kind not in {"literal", "end"}
         or (one.kind == "literal" and not is_quoted and one.text.lower().startswith(folded))
     )
-    return Completion(start, prefix, fitting)
+    begins_field = not is_quoted and Expectation(f"{FAMILIES['metric']}.") in options
+    return Completion(start, prefix, fitting, begins_field=begins_field)
 
 
 def _unfinished(before: str, series_from_name: SeriesFromName, kind: Kind) -> tuple[int, str]:

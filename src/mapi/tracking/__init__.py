@@ -1,6 +1,6 @@
 """The log of runs: the one path in, and its readers.
 
-`runs` are made (the short way by `making`) and read, `finding` searches them (among the `fields` that they have, or by saved
+`runs` are made (the short way by `making`) and read, `finding` searches them (among the `fields` that they have, `completing` what is typed, or by saved
 `views`), `experiments` gather them, `attempts` begin and end. What writes opens with
 `writing`, which locks the run and closes with its counts; `resolving` finds the numbers of series,
 `ingest` takes points (a `batch` in columns; `appending` is its short way) and `summaries` keeps what is known of each series;

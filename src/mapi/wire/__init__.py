@@ -5,6 +5,6 @@ refuses others; an answer may grow, so who reads one passes over what it does no
 
 `enums` has every closed list and `decoding` makes faults of what is no request. The structs stand in
 `runs`, `metrics`, `notes`, `media`, `events`, `comparison`, `experiments`, `administration`,
-`sessions` and `problems`, the lines of an export in `exchange`; `metric_columns` reads points quickly, `times` and `values` say how those
+`sessions`, `parsing` and `problems`, the lines of an export in `exchange`; `metric_columns` reads points quickly, `times` and `values` say how those
 are written, and `instants` has the times of every request in UTC.
 """

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 __all__ = [
     "Budget",
+    "CandidateKind",
     "ComponentState",
     "EventKind",
     "ExportFormat",
@@ -52,6 +53,19 @@ class RunStatus(StrEnum):
     def is_final(self) -> bool:
         """Whether nothing more is expected of the run; its log can still be written."""
         return self in {RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED}
+
+
+class CandidateKind(StrEnum):
+    """What could stand at a place of an unfinished search."""
+
+    FIELD = "field"  # an attribute, or the beginning of a family: `metrics.`
+    WORD = "word"  # a keyword, a statistic, a member of a closed list
+    SIGN = "sign"
+    METRIC = "metric"
+    PARAM = "param"
+    TAG = "tag"
+    LABEL = "label"
+    VALUE = "value"
 
 
 class LogLevel(StrEnum):

@@ -23,8 +23,6 @@ __all__ = [
     "ExternalId",
     "Heartbeat",
     "LifeEntry",
-    "ParseBody",
-    "ParsedFilter",
     "ProjectName",
     "Pruned",
     "RunCreate",
@@ -372,23 +370,6 @@ class RunFields(Answer, kw_only=True):
         default_factory=list
     )
     is_complete: Annotated[bool, Meta(description="False: more begin with the prefix.")]
-
-
-class ParseBody(Request, kw_only=True):
-    """`POST /v1/search/parse`: is it right, and how is it read?"""
-
-    filter: Annotated[_FilterText, Meta(description="A filter.")] = ""
-    sort: Annotated[_FilterText | None, Meta(description="A sort.")] = None
-    columns: Annotated[_FilterText | None, Meta(description="Columns.")] = None
-
-
-class ParsedFilter(Answer, kw_only=True):
-    """How a filter is read."""
-
-    tree: Annotated[Any, Meta(description="The filter's nodes; null where it is empty.")]
-    canonical: Annotated[str, Meta(description="The filter, fully bracketed.")]
-    sort: Annotated[list[str], Meta(description="In canonical spelling.")]
-    columns: Annotated[list[str], Meta(description="In canonical spelling.")]
 
 
 class AttemptBody(Request, kw_only=True):

@@ -19,7 +19,17 @@ from mapi.sdk.asynchronous.transport import AsyncTransport
 from mapi.sdk.points import Points
 from mapi.sdk.synchronous.transport import Transport
 from mapi.sdk.tables import FoundPage
-from mapi.wire import administration, comparison, events, experiments, media, metrics, notes, runs
+from mapi.wire import (
+    administration,
+    comparison,
+    events,
+    experiments,
+    media,
+    metrics,
+    notes,
+    parsing,
+    runs,
+)
 from mapi.wire.sessions import SessionFacts
 
 if TYPE_CHECKING:
@@ -165,7 +175,7 @@ REACHED: dict[tuple[str, str], Reach] = {
     ("POST", "/v1/runs/search"): Reach(lambda ask, _: ask("runs.page"), FoundPage),
     ("GET", "/v1/runs/fields"): Reach(lambda ask, _: ask("runs.fields", "l"), runs.RunFields),
     ("POST", "/v1/search/parse"): Reach(
-        lambda ask, _: ask("search.parse", "params.lr > 1"), runs.ParsedFilter
+        lambda ask, _: ask("search.parse", "params.lr > 1"), parsing.ParsedFilter
     ),
     ("GET", "/v1/runs/{run}"): Reach(lambda ask, world: ask("runs.get", world.run), runs.RunFacts),
     ("PATCH", "/v1/runs/{run}"): Reach(

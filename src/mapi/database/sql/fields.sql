@@ -125,3 +125,48 @@ where
     and starts_with(name, %(prefix)s)
 order by name collate "C"
 limit %(limit)s
+
+-- name: users
+select looked_through.user_name
+from (
+    select user_name from runs
+    where tenant_id = mapi.current_tenant() and project_id = %(project)s
+    order by created desc
+    limit %(rows)s
+) as looked_through
+where looked_through.user_name <> '' and starts_with(looked_through.user_name, %(prefix)s)
+group by looked_through.user_name
+order by count(*) desc, looked_through.user_name collate "C"
+limit %(limit)s
+
+-- name: param_values
+select looked_through.text
+from (
+    select text from run_params
+    where
+        tenant_id = mapi.current_tenant() and project_id = %(project)s
+        and key = %(key)s
+    limit %(rows)s
+) as looked_through
+where
+    length(looked_through.text) <= %(length)s
+    and starts_with(lower(looked_through.text), lower(%(prefix)s))
+group by looked_through.text
+order by count(*) desc, looked_through.text collate "C"
+limit %(limit)s
+
+-- name: tag_values
+select looked_through.text
+from (
+    select text from run_tags
+    where
+        tenant_id = mapi.current_tenant() and project_id = %(project)s
+        and key = %(key)s
+    limit %(rows)s
+) as looked_through
+where
+    length(looked_through.text) <= %(length)s
+    and starts_with(lower(looked_through.text), lower(%(prefix)s))
+group by looked_through.text
+order by count(*) desc, looked_through.text collate "C"
+limit %(limit)s

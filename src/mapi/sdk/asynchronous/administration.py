@@ -29,7 +29,7 @@ from mapi.wire.administration import (
     TokenPage,
     UsageAnswer,
 )
-from mapi.wire.runs import ParseBody, ParsedFilter
+from mapi.wire.parsing import Completing, ParseBody, ParsedFilter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -222,16 +222,33 @@ class AsyncSearch(AsyncResource):
         *,
         sort: Listed = None,
         columns: Listed = None,
+        caret: int | None = None,
+        completing: Completing = "filter",
+        limit: int = 50,
     ) -> ParsedFilter:
-        """Return how the server reads a search.
+        """Return how the server reads a search, and how it could go on.
+
+        Args:
+            filter: a filter.
+            sort: fields to sort by.
+            columns: fields to show.
+            caret: where somebody types, in code points: the answer's ``completion`` says what could
+                stand there, and what is wrong stands in its ``faults``.
+            completing: the text that the caret is in.
+            limit: candidates at most, 1 to 500.
 
         Raises:
-            SchemaInvalidError: it is wrong; the faults point at the place in the text.
+            SchemaInvalidError: it is wrong, and there is no caret; the faults point at the place in
+                the text.
         """
         sent = given(
             filter=filter_of(filter),
             sort=joined_texts(sort, at="/sort"),
             columns=joined_texts(columns, at="/columns"),
+            caret=caret,
+            completing=completing,
+            project=self._project,
+            limit=limit,
         )
         body = checked(sent, ParseBody)
         return await self._post("search", "parse", answer=ParsedFilter, body=body)
