@@ -1,7 +1,7 @@
 """HTTP: authenticate, parse, call a room, answer.
 
 `app` puts it together. Before every route: `front` names the request, checks the host and adds the
-headers that `entrance` decides, with `methods` for OPTIONS and HEAD; `authentication` says who asks, by token or `session_cookie`;
+headers that `entrance` decides, with `methods` for OPTIONS and HEAD; `pages` are files of the build of `web/`; `authentication` says who asks, by token or `session_cookie`;
 `rights` and `queries`, which `guards` asks, refuse what a route does not know; `bodies` reads with a limit;
 `idempotency` answers a repeated request as before. Behind it: `problems` makes answers of
 exceptions, `journal` and `meters` tell the operator, `description` is the OpenAPI document. What

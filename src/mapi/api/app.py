@@ -52,6 +52,7 @@ from mapi.api.guards import guarded
 from mapi.api.meters import Meters
 from mapi.api.methods import Methods
 from mapi.api.oidc import IdentityProvider
+from mapi.api.pages import PagesFront
 from mapi.api.problems import answers_by_exception
 from mapi.api.rights import check_declared
 from mapi.errors import MapiError
@@ -62,6 +63,7 @@ from mapi.wire.decoding import BATCH_BYTES_MAX
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from mapi.api.pages import Pages
     from mapi.database.door import Database
     from mapi.objects.permits import UploadPermits
     from mapi.objects.store import ObjectStore
@@ -166,6 +168,7 @@ def build_app(
     objects: tuple[ObjectStore, UploadPermits],
     entrance: Entrance | None = None,
     changes: Changes | None = None,
+    pages: Pages | None = None,
 ) -> Litestar:
     """Return the application over an opened database.
 
@@ -175,6 +178,7 @@ def build_app(
         objects: the store of media, and what reads permits of uploads to it.
         entrance: what the operator decides about the way in; by default any host, no limits.
         changes: which runs change, on all replicas; without it streams hear of nothing.
+        pages: what people look at; without them ``/`` says how to build them.
 
     Raises:
         RuntimeError: a route declares no right.
@@ -217,9 +221,13 @@ def build_app(
     )
     check_declared(app)
     app.state.description = description.describe(app, version=version)
+    methods = Methods(app)
     # Before the router: routes that do not exist are counted and answered alike.
     app.asgi_handler = Front(
-        app.asgi_handler, entrance=entrance, meters=meters, methods=Methods(app)
+        PagesFront(app.asgi_handler, pages, methods),
+        entrance=entrance,
+        meters=meters,
+        methods=methods,
     )
     return app
 

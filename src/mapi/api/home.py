@@ -1,4 +1,7 @@
-"""``/``: what a browser sees that is signed in, and how it signs out. The page runs and loads nothing."""
+"""``/`` of a server without built pages: how to build them, who is signed in, and how to sign out.
+
+`mapi.api.pages` answers first where they are. This page runs and loads nothing.
+"""
 
 import hmac
 from html import escape
@@ -27,7 +30,8 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>mapi</title>
 <meta name="viewport" content="width=device-width"></head><body><main><h1>mapi {version}</h1>
 <p>This server keeps the log of runs. You are signed in as <strong>{name}</strong>{rights}.</p>
-<p>It has no pages yet for looking at runs: they will stand here. Until then there are
+<p>Its pages are not built: the program runs from a checkout of its source. <code>python3 dev.py pages</code>
+builds them there, and they are here when the server starts again; an installed package has them. Until then there are
 the command <code>mapi runs ls</code>, the client <code>mapi.Client()</code> in Python, and the HTTP interface.</p>
 <ul><li><a href="/v1/openapi.json">The description of the interface</a> (OpenAPI)</li>
 <li><a href="/v1/session">What you may do</a> (JSON)</li>

@@ -22,6 +22,7 @@ from mapi.access.tokens import authenticate
 from mapi.api.app import build_app
 from mapi.api.entrance import HEARTBEAT_SECONDS, Entrance
 from mapi.api.journal import write_log_to
+from mapi.api.pages import built_pages
 from mapi.database.door import Database
 from mapi.errors import DatabaseError, SettingError
 from mapi.objects.opening import open_store
@@ -207,7 +208,12 @@ async def _serve(
         server = _Server(
             uvicorn.Config(
                 build_app(
-                    database, version=version, entrance=entrance, changes=changes, objects=objects
+                    database,
+                    version=version,
+                    entrance=entrance,
+                    changes=changes,
+                    objects=objects,
+                    pages=built_pages(),
                 ),
                 http=BoundedProtocol,
                 log_config=None,
