@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -17,13 +16,11 @@ from tests.mapi.tracking.test_retention import STRICT, age, make_old
 from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.api.app import build_app
 from mapi.database.door import Database
-from mapi.objects.opening import open_store
 from mapi.tracking.freed import Retention
 from mapi.tracking.retention import apply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
 
     from tests.mapi.callers import Caller
     from tests.mapi.tenants import Tenant
@@ -35,16 +32,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 TRACKING = Retention(trash_days=0, tracking_days=1)
-
-
-@pytest.fixture
-def objects(tmp_path: Path) -> tuple[ObjectStore, UploadPermits]:
-    return open_store(None, home=tmp_path, upload_url="", secret=os.urandom(32))
-
-
-@pytest.fixture
-def store(objects: tuple[ObjectStore, UploadPermits]) -> ObjectStore:
-    return objects[0]
 
 
 @pytest.fixture

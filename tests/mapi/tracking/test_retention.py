@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from tests.mapi.tenants_access import value_of
 from mapi.access.rights import Principal
 from mapi.api.app import build_app
 from mapi.errors import InvalidError, NotFoundError
-from mapi.objects.opening import open_store
 from mapi.serve.housekeeping import tidy
 from mapi.tracking.changes import Changes
 from mapi.tracking.closing import delete_project
@@ -52,16 +50,6 @@ SEARCHES = (
     "name = old AND note ~ '*why*'",
     "metrics.final = 7",
 )
-
-
-@pytest.fixture
-def objects(tmp_path: Path) -> tuple[ObjectStore, UploadPermits]:
-    return open_store(None, home=tmp_path, upload_url="", secret=os.urandom(32))
-
-
-@pytest.fixture
-def store(objects: tuple[ObjectStore, UploadPermits]) -> ObjectStore:
-    return objects[0]
 
 
 @pytest.fixture
