@@ -16,7 +16,12 @@ const root = document.getElementById("root");
 if (root === null) throw new Error("The page has no element #root.");
 createRoot(root).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false}>
+    <MantineProvider
+      theme={theme}
+      defaultColorScheme="auto"
+      withCssVariables={false}
+      withGlobalClasses={false}
+    >
       <Notifications position="bottom-right" />
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />

@@ -5,7 +5,8 @@ import { runKey } from "@/state/run";
 
 export type Series = Schemas["SeriesSummary"];
 
-const PAGE = 1_000;
+/** The largest page that the server gives. */
+const PAGE = 500;
 
 /** All series of a run; summaries only, points are read by who draws them. */
 export function seriesQuery(run: string) {

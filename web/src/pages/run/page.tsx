@@ -54,7 +54,7 @@ function OneRun(props: { id: string }): ReactElement {
     };
   }, [run.data, props.id]);
 
-  if (stream === "gone") return <Gone text="This run was deleted for good." />;
+  if (stream.isGone) return <Gone text="This run was deleted for good." />;
   if (run.data === undefined) {
     if (run.error instanceof ApiError && run.error.status === 404) {
       return <Gone text="There is no run at this address, or you may not see it." />;
@@ -71,7 +71,7 @@ function OneRun(props: { id: string }): ReactElement {
   const Content = TABS[tab]?.Content;
   return (
     <div className={classes.page}>
-      <RunHeader run={run.data} readAt={run.dataUpdatedAt} stream={stream} />
+      <RunHeader run={run.data} readAt={run.dataUpdatedAt} stream={stream.state} />
       <Tabs
         value={tab}
         keepMounted={false}

@@ -1,6 +1,5 @@
 /** What stands around every page: where to go, which project, who is signed in. */
 import {
-  AppShell,
   Burger,
   Menu,
   NavLink,
@@ -44,20 +43,24 @@ export function Shell(): ReactElement {
     return <Failure error={session.error} onRetry={() => void session.refetch()} />;
   }
   return (
-    <AppShell
-      header={{ height: 48 }}
-      navbar={{ width: 200, breakpoint: "sm", collapsed: { mobile: !isOpen } }}
-    >
-      <AppShell.Header className={classes.header}>
-        <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Menu" />
+    <div className={classes.shell}>
+      <header className={classes.header}>
+        <Burger
+          opened={isOpen}
+          onClick={toggle}
+          className={classes.burger}
+          size="sm"
+          aria-label="Menu"
+          aria-expanded={isOpen}
+        />
         <Link to="/runs" search={keepProject} className={classes.brand}>
           <img src="/icon.svg" alt="" width={20} height={20} /> mapi
         </Link>
         <ProjectChoice />
         <span className={classes.rest} />
         {session.data && <Person session={session.data} />}
-      </AppShell.Header>
-      <AppShell.Navbar className={classes.navbar} aria-label="Places">
+      </header>
+      <nav className={classes.navbar} data-open={isOpen} aria-label="Places">
         {PLACES.map(({ label, to }) => (
           <Place
             key={to}
@@ -68,9 +71,9 @@ export function Shell(): ReactElement {
             onClick={close}
           />
         ))}
-      </AppShell.Navbar>
-      <AppShell.Main className={classes.main}>{session.data && <Outlet />}</AppShell.Main>
-    </AppShell>
+      </nav>
+      <main className={classes.main}>{session.data && <Outlet />}</main>
+    </div>
   );
 }
 

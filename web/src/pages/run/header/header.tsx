@@ -1,5 +1,4 @@
 /** Who the run is and how it stands: name, status, experiment, relatives, tags, note, what was lost. */
-import { Tooltip } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactElement } from "react";
@@ -14,7 +13,8 @@ import { RunTitle } from "@/pages/run/header/title";
 import classes from "@/pages/run/header/header.module.css";
 import { sessionQuery } from "@/state/queries";
 import { experimentQuery, isLive, mayWrite, type Run, runQuery } from "@/state/run";
-import type { StreamState } from "@/state/run_events";
+import type { StreamState } from "@/state/events";
+import { ConnectionMark } from "@/widgets/connection";
 import { Copy } from "@/widgets/copy";
 import { useNow } from "@/widgets/now";
 import { StatusMark } from "@/widgets/status";
@@ -42,7 +42,7 @@ export function RunHeader(props: Props): ReactElement {
       <dl className={classes.facts}>
         <Fact name="Status">
           <StatusMark status={run.status} />
-          <Connection stream={stream} isLive={isLive(run)} />
+          {(isLive(run) || stream === "lost") && <ConnectionMark state={stream} />}
         </Fact>
         {run.reason !== null && run.reason !== "" && (
           <Fact name="Reason" isWide>
@@ -107,20 +107,6 @@ function Duration(props: { run: Run; readAt: number }): ReactElement {
   // The server's clock said how long it was; ours only says how much later it is.
   const since = isRunning ? Math.max(0, now - readAt) / 1_000 : 0;
   return <>{duration(run.duration_seconds === null ? null : run.duration_seconds + since)}</>;
-}
-
-function Connection(props: { stream: StreamState; isLive: boolean }): ReactElement | null {
-  if (props.stream === "lost") {
-    return (
-      <Tooltip label="What you see may be old. The page tries again by itself.">
-        <span className={classes.lost} role="status">
-          connection lost
-        </span>
-      </Tooltip>
-    );
-  }
-  if (!props.isLive || props.stream !== "open") return null;
-  return <span className={classes.live}>live</span>;
 }
 
 function ExperimentName(props: { id: string }): ReactElement {
