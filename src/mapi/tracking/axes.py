@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError
 from mapi.tracking.batch import step_from_stored
+from mapi.tracking.buckets import SUMMED_MAX, mean_of
 from mapi.tracking.curves import CurvePart, Stored, Stretch, find_parts, parts_arrays
 from mapi.wire.metrics import Bucket
 from mapi.wire.times import time_to_us
@@ -159,6 +160,7 @@ async def read_axis_buckets(
             "low": extent.low,
             "high": extent.high,
             "buckets": buckets,
+            "huge": SUMMED_MAX,
         },
         binary=True,
     )
@@ -179,6 +181,9 @@ def _bucket(axis: Axis, row: tuple[Any, ...]) -> Bucket:
         max_step=step_from_stored(row[9]),
         count=row[10],
         nonfinite_count=row[11],
+        nan_count=row[12],
+        infinity_count=row[13],
+        mean=mean_of(row[14], row[15], finite=row[10] - row[11]),
     )
 
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.tracking.curves import CurvePart
 
-__all__ = ["read_buckets"]
+__all__ = ["SUMMED_MAX", "mean_of", "read_buckets"]
+
+#: Values from here on have no mean: as many as there can be of smaller ones sum up to a float.
+SUMMED_MAX: Final = 1e290
 
 #: A bucket is made of so many pieces, so that the step of an extreme is looked for in one piece of
 #: it and not in all of its points.
@@ -68,7 +71,9 @@ async def read_buckets(
         if await _read_columns(connection, "buckets.columns_one", about, columns=columns):
             return columns.finish()
         cursor = await connection.execute(
-            query("buckets.pieces"), {**about, "origin": origin, "width": piece_width}, binary=True
+            query("buckets.pieces"),
+            {**about, "origin": origin, "width": piece_width, "huge": SUMMED_MAX},
+            binary=True,
         )
         rows = await cursor.fetchall()
         if rows and not rows[0][-1]:
@@ -79,6 +84,17 @@ async def read_buckets(
                 return found
     await _read_columns(connection, "buckets.columns_merged", about, columns=columns)
     return columns.finish()
+
+
+def mean_of(total: float, summed: int, *, finite: int) -> float | None:
+    """Return the mean of so many finite values; ``None`` without any, or where one is huge.
+
+    Args:
+        total: the sum of those below `SUMMED_MAX`.
+        summed: how many those are.
+        finite: how many there are.
+    """
+    return total / finite if finite and summed == finite else None
 
 
 async def _read_columns(
@@ -112,6 +128,10 @@ class _Columns:
         count = (max(last, self._origin) - self._origin) // width + 1
         self._counts: _Ints = np.zeros(count, dtype=np.int64)
         self._nonfinite_counts: _Ints = np.zeros(count, dtype=np.int64)
+        self._nan_counts: _Ints = np.zeros(count, dtype=np.int64)
+        self._infinity_counts: _Ints = np.zeros(count, dtype=np.int64)
+        self._summed_counts: _Ints = np.zeros(count, dtype=np.int64)
+        self._totals: _Floats = np.zeros(count)
         self._first_steps: _Ints = np.full(count, np.iinfo(np.int64).max)
         self._last_steps: _Ints = np.full(count, np.iinfo(np.int64).min)
         self._low_steps: _Ints = np.full(count, np.iinfo(np.int64).max)
@@ -140,7 +160,15 @@ class _Columns:
         self._add_ends(at, steps, values, starts=starts, ends=ends)
         is_finite = np.isfinite(values)
         self._counts[at] += ends - starts + 1
-        self._nonfinite_counts[at] += np.add.reduceat((~is_finite).astype(np.int64), starts)
+        is_summed = np.abs(values) < SUMMED_MAX
+        self._totals[at] += np.add.reduceat(np.where(is_summed, values, 0.0), starts)
+        for counts, is_counted in (
+            (self._nonfinite_counts, ~is_finite),
+            (self._nan_counts, np.isnan(values)),
+            (self._infinity_counts, values == np.inf),
+            (self._summed_counts, is_summed),
+        ):
+            counts[at] += np.add.reduceat(is_counted.astype(np.int64), starts)
         for sign, extremes, extreme_steps in (
             (1.0, self._lows, self._low_steps),
             (-1.0, self._highs, self._high_steps),
@@ -182,6 +210,10 @@ class _Columns:
                 self._high_steps,
                 self._counts,
                 self._nonfinite_counts,
+                self._nan_counts,
+                self._infinity_counts,
+                self._totals,
+                self._summed_counts,
             )
         ]
         return [
@@ -196,6 +228,9 @@ class _Columns:
                 max_step=step_from_stored(row[7]) if is_finite else None,
                 count=row[8],
                 nonfinite_count=row[9],
+                nan_count=row[10],
+                infinity_count=row[11],
+                mean=mean_of(row[12], row[13], finite=row[8] - row[9]),
             )
             for row, is_finite in zip(zip(*columns, strict=True), has_finite, strict=True)
         ]
@@ -212,7 +247,11 @@ class _Pieces:
         self.last_steps: _Ints = np.array(columns[3], dtype=np.int64)
         self.lows: _Floats = np.array(columns[4], dtype=np.float64)
         self.highs: _Floats = np.array(columns[5], dtype=np.float64)
+        self.totals: _Floats = np.array(columns[6], dtype=np.float64)
+        self.summed_counts: _Ints = np.array(columns[7], dtype=np.int64)
         self.nonfinite_counts: _Ints = np.zeros(len(rows), dtype=np.int64)
+        self.nan_counts: _Ints = np.zeros(len(rows), dtype=np.int64)
+        self.infinity_counts: _Ints = np.zeros(len(rows), dtype=np.int64)
         self.starts: _Ints = np.flatnonzero(np.r_[True, self.buckets[1:] != self.buckets[:-1]])
         self.stops: _Ints = np.r_[self.starts[1:], len(rows)]
 
@@ -233,8 +272,12 @@ async def _sort_out_nonfinite(
         },
         binary=True,
     )
-    for place, (count, low, high) in zip(places, await cursor.fetchall(), strict=True):
+    for place, (count, nans, infinities, low, high) in zip(
+        places, await cursor.fetchall(), strict=True
+    ):
         pieces.nonfinite_counts[place] = count
+        pieces.nan_counts[place] = nans
+        pieces.infinity_counts[place] = infinities
         pieces.lows[place] = math.inf if low is None else low
         pieces.highs[place] = -math.inf if high is None else high
 
@@ -283,8 +326,7 @@ async def _finish(
         for at, (step, _) in enumerate(found)
     ):
         return None
-    counts = np.add.reduceat(pieces.counts, starts).tolist()
-    nonfinite_counts = np.add.reduceat(pieces.nonfinite_counts, starts).tolist()
+    counted = _count(pieces)
     return [
         Bucket(
             first_step=step_from_stored(found[at][0]),
@@ -295,10 +337,34 @@ async def _finish(
             max=found[3 * count + at][1] if has_finite[at] else None,
             min_step=step_from_stored(found[2 * count + at][0]) if has_finite[at] else None,
             max_step=step_from_stored(found[3 * count + at][0]) if has_finite[at] else None,
-            count=counts[at],
-            nonfinite_count=nonfinite_counts[at],
+            **counted[at],
         )
         for at in range(count)
+    ]
+
+
+def _count(pieces: _Pieces) -> list[dict[str, Any]]:
+    """Return how many points each bucket has, of which kind, and the mean of the finite ones."""
+    columns = (
+        np.add.reduceat(column, pieces.starts).tolist()
+        for column in (
+            pieces.counts,
+            pieces.nonfinite_counts,
+            pieces.nan_counts,
+            pieces.infinity_counts,
+            pieces.totals,
+            pieces.summed_counts,
+        )
+    )
+    return [
+        {
+            "count": count,
+            "nonfinite_count": nonfinite,
+            "nan_count": nans,
+            "infinity_count": infinities,
+            "mean": mean_of(total, summed, finite=count - nonfinite),
+        }
+        for count, nonfinite, nans, infinities, total, summed in zip(*columns, strict=True)
     ]
 
 

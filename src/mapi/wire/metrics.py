@@ -248,6 +248,16 @@ class Bucket(Answer, kw_only=True):
     last_x: Annotated[float | None, Meta(description="The highest.")] = None
     count: Annotated[int, Meta(description="Points in it.")]
     nonfinite_count: Annotated[int, Meta(description="Of them NaN or infinite.")]
+    nan_count: Annotated[int, Meta(description="Of these NaN.")]
+    infinity_count: Annotated[
+        int, Meta(description="Of these Infinity; the others are -Infinity.")
+    ]
+    mean: Annotated[
+        float | None,
+        Meta(
+            description="Of the finite values, as floats sum up; null without any, and where one is beyond 1e290."
+        ),
+    ] = None
 
 
 class Curve(Answer, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -166,7 +167,25 @@ def bucket_by_rule(points: list[tuple[int, float]]) -> dict[str, Any]:
         "last_x": None,
         "count": len(points),
         "nonfinite_count": len(points) - len(finite),
+        "nan_count": sum(math.isnan(value) for _, value in points),
+        "infinity_count": sum(value == math.inf for _, value in points),
     }
+
+
+def mean_by_rule(points: list[tuple[int, float]]) -> float | None:
+    finite = [Fraction(value) for _, value in points if math.isfinite(value)]
+    is_summed = all(abs(one) < 10**290 for one in finite)
+    return float(sum(finite) / len(finite)) if finite and is_summed else None
+
+
+def check_bucket(bucket: dict[str, Any], points: list[tuple[int, float]]) -> None:
+    mean = mean_by_rule(points)
+    size = max((abs(value) for _, value in points if math.isfinite(value)), default=0.0)
+    assert bucket["mean"] == (
+        None if mean is None else pytest.approx(mean, rel=1e-12, abs=size * 1e-12)
+    )
+    rule = {**bucket_by_rule(points), "mean": bucket["mean"]}
+    assert repr(bucket) == repr({name: rule[name] for name in bucket})
 
 
 def in_bucket(step: int, bucket: dict[str, Any]) -> bool:
@@ -203,14 +222,13 @@ async def test_buckets_keep_every_extreme(caller: Caller, shape: str, buckets: i
     assert len(found["buckets"]) <= buckets
     points = dict(zip(steps, values, strict=True))
     covered = 0
+    again = await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
+    assert found == again
     for one in found["buckets"]:
         inside = [step for step in points if in_bucket(step, one)]
-        assert repr(one) == repr(
-            {name: bucket_by_rule([(step, points[step]) for step in inside])[name] for name in one}
-        )
+        check_bucket(one, [(step, points[step]) for step in inside])
         covered += len(inside)
     assert covered == 500
-    assert found == await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
 
 
 GREATEST = 2**63 - 1
@@ -306,9 +324,9 @@ async def test_a_curve_can_be_drawn_over_another_metric_and_over_time(caller: Ca
     assert found["points_total"] == 6
     assert found["points_without_x"] == 2
     assert [
-        (one["first_x"], one["last_x"], one["count"], one["min"], one["max"])
+        (one["first_x"], one["last_x"], one["count"], one["min"], one["max"], one["mean"])
         for one in found["buckets"]
-    ] == [(0.0, 0.0, 2, 4.0, 5.0), (1.0, 2.0, 2, 1.0, 2.0)]
+    ] == [(0.0, 0.0, 2, 4.0, 5.0, 4.5), (1.0, 2.0, 2, 1.0, 2.0, 1.5)]
     found = await caller.get(path, params={"key": "loss", "x": "run_time"})
     assert found["xs"] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
     found = await caller.get(path, params={"key": "loss", "x": "time", "buckets": 3})
@@ -432,8 +450,7 @@ async def test_a_curve_over_attempts_has_the_newest_value_of_each_step(caller: C
         inside = [
             (step, value) for step, value in sorted(expected.items()) if in_bucket(step, bucket)
         ]
-        rule = bucket_by_rule(inside)
-        assert bucket == {name: rule[name] for name in bucket}
+        check_bucket(bucket, inside)
 
 
 async def test_steps_at_the_ends_come_in_pages_and_in_groups(caller: Caller) -> None:

@@ -91,10 +91,13 @@ group by curve.block
 -- something non-finite shows it at one of its ends; who reads asks again there. A piece is found
 -- by the step; a scalar, which is stored below all steps, lies in the first. Whoever reads puts the
 -- pieces in order: told to, the planner would sort a million points instead (two times as long).
+-- A sum leaves out huge values: PostgreSQL refuses one that passes the greatest number.
 -- These statements see rows only; a compaction meanwhile shows as chunks, or as a step not found.
 select
     (greatest(points.step, %(origin)s) - %(origin)s) / %(width)s as piece,
     count(*), min(points.step), max(points.step), min(points.value), max(points.value),
+    coalesce(sum(points.value) filter (where abs(points.value) < %(huge)s), 0),
+    count(*) filter (where abs(points.value) < %(huge)s),
     exists (
         select from run_metric_chunks as chunk
         where chunk.tenant_id = %(tenant)s and chunk.series_id = %(series_id)s
@@ -109,12 +112,14 @@ group by 1
 
 -- name: finite_in
 -- Of stretches of steps that hold something non-finite: how much, and the ends of the rest.
-select finite.nonfinite, finite.low, finite.high
+select finite.nonfinite, finite.nans, finite.infinities, finite.low, finite.high
 from unnest(%(firsts)s::int8[], %(lasts)s::int8[])
     with ordinality as stretch (first_step, last_step, ordinal)
 cross join lateral (
     select
         count(*) filter (where value in ('NaN', 'Infinity', '-Infinity')) as nonfinite,
+        count(*) filter (where value = 'NaN') as nans,
+        count(*) filter (where value = 'Infinity') as infinities,
         min(value) filter (where value not in ('NaN', 'Infinity', '-Infinity')) as low,
         max(value) filter (where value not in ('NaN', 'Infinity', '-Infinity')) as high
     from run_metric_points as points

@@ -182,7 +182,10 @@ select
     max(value) filter (where is_finite),
     (array_agg(step order by value, step) filter (where is_finite))[1],
     (array_agg(step order by value desc, step) filter (where is_finite))[1],
-    count(*), count(*) filter (where not is_finite)
+    count(*), count(*) filter (where not is_finite),
+    count(*) filter (where value = 'NaN'), count(*) filter (where value = 'Infinity'),
+    coalesce(sum(value order by x, step) filter (where abs(value) < %(huge)s), 0),
+    count(*) filter (where abs(value) < %(huge)s)
 from (
     select
         curve.step, curve.value,
