@@ -28,6 +28,7 @@ from tooling.environment import (
     say,
 )
 from tooling.locks import lock
+from tooling.pages import build_pages
 from tooling.services import ensure_services
 from tooling.tests import run_tests
 
@@ -110,6 +111,12 @@ def is_metrics(path: Path) -> bool:
     return path.name.startswith("metrics.") and path.suffix == ".jsonl"
 
 
+def command_pages(_options: argparse.Namespace, _rest: list[str]) -> int:
+    """Build the pages that `mapi serve` shows, if their sources have changed."""
+    ensure_environment("dev")
+    return build_pages()
+
+
 def command_docs(options: argparse.Namespace, _rest: list[str]) -> int:
     """Build the documentation, or serve it while it is written."""
     python = ensure_environment("dev")
@@ -171,6 +178,14 @@ hash-pinned locks in requirements/, the first time only; all you need is Python 
 """
 
 
+def add_bench_options(bench: argparse.ArgumentParser) -> None:
+    """Add what `dev.py bench` takes."""
+    bench.add_argument("names", nargs="*", metavar="BENCH", help="run only these")
+    bench.add_argument("--rows", metavar="N", help="rows a script logs (default: the script's)")
+    bench.add_argument("--rounds", metavar="N", help="rounds of each side (default: the script's)")
+    bench.add_argument("--list", action="store_true", help="print the names and stop")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     raw = argparse.RawDescriptionHelpFormatter
@@ -216,22 +231,25 @@ def parser() -> argparse.ArgumentParser:
     check = add(
         command_check,
         "Without names all checks run, each even if one before it failed:\n\n"
-        "  ruff format lints codespell imports types locks docs wheel\n\n"
+        "  ruff format lints codespell imports types locks docs pages wheel\n\n"
         "`dev.py check ruff types` runs two of them.",
     )
     check.add_argument("names", nargs="*", metavar="CHECK", help="run only these")
+    add(
+        command_pages,
+        "Builds web/ into src/mapi/web/, with the Node.js that the environment holds; packages come from\n"
+        "npm's registry, the first time only. `mapi serve` has the pages when it starts again.",
+    )
     docs = add(command_docs, "Builds site/ and fails on a dead link; --serve rebuilds on change.")
     docs.add_argument("--serve", action="store_true", help="serve on this machine while writing")
-    bench = add(
-        command_bench,
-        "Each script measures one promise against the peer package in the same run, and prints one\n"
-        "JSON line; `python bench/NAME.py --help` says what. The peer is installed in a cache of its\n"
-        "own. A quick look: `dev.py bench log_5 span --rows 20000 --rounds 1`.",
+    add_bench_options(
+        add(
+            command_bench,
+            "Each script measures one promise against the peer package in the same run, and prints one\n"
+            "JSON line; `python bench/NAME.py --help` says what. The peer is installed in a cache of its\n"
+            "own. A quick look: `dev.py bench log_5 span --rows 20000 --rounds 1`.",
+        )
     )
-    bench.add_argument("names", nargs="*", metavar="BENCH", help="run only these")
-    bench.add_argument("--rows", metavar="N", help="rows a script logs (default: the script's)")
-    bench.add_argument("--rounds", metavar="N", help="rounds of each side (default: the script's)")
-    bench.add_argument("--list", action="store_true", help="print the names and stop")
     locks = add(
         command_lock,
         "Resolves the dependencies, extras and groups of pyproject.toml into requirements/dev.txt,\n"

@@ -66,8 +66,10 @@ def test_the_source_archive_builds_the_package_and_holds_no_test_that_could_not_
         "README.md",
         "docs",
         "examples",
+        "hatch_build.py",
         "pyproject.toml",
         "src",
+        "web",
     }
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=folder, check=True, capture_output=True)

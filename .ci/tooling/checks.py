@@ -38,6 +38,8 @@ for package in (expr_tracker, mapi):
     assert (place / "py.typed").exists(), f"{place} has no py.typed"
 for name in expr_tracker.__all__:
     getattr(expr_tracker, name)
+pages = pathlib.Path(mapi.__file__).parent / "web"
+assert (pages / "index.html").exists(), f"{pages} has no pages"
 """
 
 
@@ -124,6 +126,8 @@ def checks() -> dict[str, Callable[[], int]]:
         "types": tool("mypy"),
         "locks": check_locks,
         "docs": check_docs,
+        # Before the wheel, which takes what this has built.
+        "pages": lambda: run([python, ".ci/tooling/pages.py"]),
         "wheel": check_wheel,
     }
 

@@ -1,4 +1,4 @@
-"""The managed services that tests run against: Debian's PostgreSQL 15, PgBouncer and Ceph's S3 gateway.
+"""What tests run against: Debian's PostgreSQL 15, PgBouncer, Ceph's S3 gateway, and its Chromium.
 
 What the machine has installed is taken. What it lacks is fetched with apt, which checks the
 signatures, and unpacked into ``.services``: nothing is installed, no daemon is started, and an
@@ -33,7 +33,10 @@ PROGRAMS = {
     "ceph-osd": "ceph-osd",
     "radosgw": "radosgw",
     "radosgw-admin": "radosgw",
+    "chromium": "chromium",
 }
+#: What `usr/bin` has is a script that looks for the program where it would be installed.
+BINARIES = {"chromium": "usr/lib/chromium/chromium"}
 #: Where the programs of installed packages are; PostgreSQL's are not on the PATH.
 PLACES = ("usr/lib/postgresql/15/bin", "usr/sbin", "usr/bin")
 
@@ -115,10 +118,12 @@ def _write_starters() -> None:
         for pattern in ("usr/lib/*-linux-*", "usr/lib/*-linux-*/ceph", "lib/*-linux-*")
         for path in sorted(root.glob(pattern))
     ]
+    _write_fonts(root)
     (SERVICES / "bin").mkdir()
     for name in PROGRAMS:
-        for place in PLACES:
-            program = root / place / name
+        places = [f"{place}/{name}" for place in PLACES]
+        for place in [BINARIES[name]] if name in BINARIES else places:
+            program = root / place
             if not program.exists():
                 continue
             # `ceph` is a script for Debian's own Python, whichever runs the tests.
@@ -129,9 +134,20 @@ def _write_starters() -> None:
                 "#!/bin/sh\n"
                 f"export LD_LIBRARY_PATH='{':'.join(map(str, libraries))}'\n"
                 f"export PYTHONPATH='{root}/usr/lib/python3/dist-packages'\n"
+                f"export FONTCONFIG_FILE='{SERVICES / 'fonts.conf'}'\n"
                 f"exec {interpreter}'{program}' \"$@\"\n"
             )
             starter.chmod(0o755)
+
+
+def _write_fonts(root: Path) -> None:
+    """Say where the fonts are that came with the browser: a text without any is not drawn."""
+    folders = (root / "usr/share/fonts", Path("/usr/share/fonts"))
+    (SERVICES / "fonts.conf").write_text(
+        '<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n<fontconfig>\n'
+        + "".join(f"<dir>{folder}</dir>\n" for folder in folders)
+        + f"<cachedir>{SERVICES / 'fonts'}</cachedir>\n</fontconfig>\n"
+    )
 
 
 def _call(command: Sequence[str], *, cwd: Path | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The test run: both depths, then what asks a database once more on the oldest, one honest sum."""
+"""The test run: every depth, then what asks a database once more on the oldest, one honest sum."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ASKING_A_DATABASE = tuple(
     f"tests/mapi/{room}" for room in ("database", "tracking", "search", "api")
 )
+
+#: By mark, the quickest first.
+DEPTHS = ("not acceptance and not browser", "acceptance", "browser")
 
 
 class Tally(NamedTuple):
@@ -86,10 +89,7 @@ def passes_for(rest: Sequence[str]) -> list[Pass]:
     if "-m" in rest:
         # A selection by mark is the caller's; running it twice would count each test twice.
         return [Pass(f"tests marked '{rest[rest.index('-m') + 1]}'", (), {})]
-    found = [
-        Pass(f"tests marked '{depth}'", ("-m", depth), {})
-        for depth in ("not acceptance", "acceptance")
-    ]
+    found = [Pass(f"tests marked '{depth}'", ("-m", depth), {}) for depth in DEPTHS]
     if not rest:
         # The tests before ran on the newest PostgreSQL. Without this one's programs they fail.
         oldest = {"MAPI_TEST_PG_BIN": str(place_of("postgres"))}

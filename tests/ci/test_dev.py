@@ -55,12 +55,12 @@ def test_a_run_that_selected_nothing_counts_nothing(tmp_path: Path) -> None:
             1,
         ),
         ("def test_a(): pass\n", ["-k", "nothing"], "0 passed, 0 failed, 0 skipped", 1),
-        ("import nowhere\n", [], "0 passed, 2 failed, 0 skipped", 1),
+        ("import nowhere\n", [], "0 passed, 3 failed, 0 skipped", 1),
         ("def test_a(): pass\n", ["-m", "not acceptance"], "1 passed, 0 failed, 0 skipped", 0),
-        ("def test_a(): pass\n", ["--no-such-option"], "0 passed, 2 failed, 0 skipped", 1),
+        ("def test_a(): pass\n", ["--no-such-option"], "0 passed, 3 failed, 0 skipped", 1),
     ],
 )
-def test_the_last_line_adds_both_depths_up(
+def test_the_last_line_adds_every_depth_up(
     tmp_path: Path, text: str, arguments: list[str], last_line: str, code: int
 ) -> None:
     (tmp_path / "test_one.py").write_text(text)
@@ -101,10 +101,19 @@ def test_a_demo_lock_with_another_pin_is_refused(
     for name in locks.LOCKS:
         shutil.copy(ROOT / f"requirements/{name}.txt", tmp_path)
     demo = tmp_path / "demo.txt"
-    demo.write_text(demo.read_text().replace("click==", "click==99."))
+    demo.write_text(demo.read_text().replace("\nclick==", "\nclick==99."))
     monkeypatch.setattr(locks, "REQUIREMENTS", tmp_path)
     (problem,) = locks.stale_locks()
     assert "holds click otherwise" in problem
+
+
+def test_a_lock_for_fewer_systems_is_a_subset() -> None:
+    everywhere, somewhere = (
+        "a==1 \\\n    --hash=x\n",
+        "a==1 ; sys_platform == 'win32' \\\n    --hash=x\n",
+    )
+    assert locks.without_marker(everywhere) == locks.without_marker(somewhere)
+    assert locks.without_marker("a==2 \\\n    --hash=x\n") != locks.without_marker(somewhere)
 
 
 def test_an_interpreter_that_cannot_make_an_environment_is_explained(
