@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_NAMES: Final = ("id", "name", "runs", "created", "archived", "description")
+_NAMES: Final = (
+    "id",
+    "name",
+    "runs",
+    "runs_active",
+    "last_activity",
+    "created",
+    "archived",
+    "description",
+)
 
 experiment_argument = click.argument("experiment", shell_complete=candidates.experiments)
 

@@ -292,6 +292,8 @@ async def _facts(connection: Connection, ids: list[UUID]) -> list[ExperimentFact
             description=row["description"],
             archived=row["archived"],
             runs=row["runs"],
+            runs_active=row["runs_active"],
+            last_activity=row["last_activity"],
             created=row["created"],
             etag=f'"{row["version"]}"',
         )

@@ -51,7 +51,14 @@ class ExperimentFacts(Answer, kw_only=True):
     name: Annotated[str, Meta(description="Unique in the project.")]
     description: Annotated[str, Meta(description="Markdown.")]
     archived: Annotated[datetime | None, Meta(description="Since then it takes no new runs.")]
-    runs: Annotated[int, Meta(description="How many it has.")]
+    runs: Annotated[int, Meta(description="How many it has, those in the trash left out.")]
+    runs_active: Annotated[int, Meta(description="Of those, how many have not ended.")]
+    last_activity: Annotated[
+        datetime | None,
+        Meta(
+            description="When one of them was made or gave its last sign of life; null: no runs."
+        ),
+    ]
     created: Annotated[datetime, Meta(description="When it was made.")]
     etag: Annotated[str, Meta(description="The version, for `If-Match`.")]
 

@@ -31,6 +31,7 @@ async def test_an_experiment_is_read_as_it_was_made(caller: Caller) -> None:
     assert found == made
     assert (found["name"], found["description"]) == ("study", "# Why\nthis")
     assert (found["archived"], found["runs"], found["project"]) == (None, 0, "default")
+    assert (found["runs_active"], found["last_activity"]) == (0, None)
 
 
 @pytest.mark.parametrize("kind", ["experiments", "runs"])
@@ -70,6 +71,29 @@ async def test_an_answer_that_has_changed_is_told_and_the_version_says_who_may_c
     await caller.send(
         "PATCH", where, json={"name": "x"}, headers={"If-Match": changed.json()["etag"]}
     )
+
+
+async def test_an_experiment_tells_how_many_runs_go_on_and_when_one_was_active_last(
+    caller: Caller,
+) -> None:
+    made = await make(caller)
+    where = f"/v1/experiments/{made['id']}"
+    first = await caller.make_run(experiment=made["id"])
+    second = await caller.make_run(experiment=made["id"])
+    begun = await caller.get(where)
+    assert (begun["runs"], begun["runs_active"]) == (2, 2)
+    assert begun["last_activity"] >= (await caller.get(f"/v1/runs/{second}"))["created"]
+    await caller.send("PATCH", f"/v1/runs/{first}", json={"status": "succeeded"})
+    ended = await caller.get(where)
+    assert (ended["runs"], ended["runs_active"]) == (2, 1)
+    assert ended["last_activity"] > begun["last_activity"]
+    assert ended["last_activity"] == (await caller.get(f"/v1/runs/{first}"))["finished"]
+    for run in (first, second):
+        await caller.send("DELETE", f"/v1/runs/{run}", status=204)
+    trashed = await caller.get(where)
+    assert (trashed["runs"], trashed["runs_active"], trashed["last_activity"]) == (0, 0, None)
+    listed = await caller.get("/v1/experiments")
+    assert listed["experiments"] == [trashed]
 
 
 async def test_a_name_is_unique_unless_the_one_that_has_it_is_asked_for(caller: Caller) -> None:

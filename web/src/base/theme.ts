@@ -1,11 +1,23 @@
 /** What the kit of components is told of the look; colours stand in `tokens.css`. */
-import { createTheme } from "@mantine/core";
+import { createTheme, defaultVariantColorsResolver } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "blue",
   defaultRadius: 4,
   cursorType: "pointer",
   respectReducedMotion: true,
+  // The kit's white is too faint on its red, and on the accent of the dark theme.
+  variantColorResolver: (asked) => {
+    const colours = defaultVariantColorsResolver(asked);
+    const isFilled = asked.variant === "filled";
+    if (asked.color === "red") {
+      return isFilled
+        ? { ...colours, color: "var(--on-accent)", background: "var(--bad)", hover: "var(--bad)" }
+        : { ...colours, color: "var(--bad)" };
+    }
+    const isAccent = asked.color === undefined || asked.color === "blue";
+    return isFilled && isAccent ? { ...colours, color: "var(--on-accent)" } : colours;
+  },
   components: {
     Button: { defaultProps: { size: "xs" } },
     ActionIcon: { defaultProps: { size: "md", variant: "subtle", color: "gray" } },
@@ -17,6 +29,8 @@ export const theme = createTheme({
     Checkbox: { defaultProps: { size: "xs" } },
     Switch: { defaultProps: { size: "xs" } },
     SegmentedControl: { defaultProps: { size: "xs" } },
+    Modal: { defaultProps: { closeButtonProps: { "aria-label": "Close" }, radius: 4 } },
+    Drawer: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
     Tooltip: { defaultProps: { openDelay: 300, withArrow: true } },
   },
 });

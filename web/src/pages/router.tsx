@@ -1,5 +1,6 @@
 /** All addresses of the pages. Each page is loaded when it is first seen. */
 import { createRoute, createRouter, redirect } from "@tanstack/react-router";
+import { experimentRoute, experimentsRoute } from "@/pages/experiments/route";
 import { rootRoute } from "@/pages/root";
 import { runRoute } from "@/pages/run/route";
 import { runsRoute } from "@/pages/runs/route";
@@ -14,7 +15,13 @@ const homeRoute = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([homeRoute, runsRoute, runRoute]),
+  routeTree: rootRoute.addChildren([
+    homeRoute,
+    runsRoute,
+    runRoute,
+    experimentsRoute,
+    experimentRoute,
+  ]),
   defaultPreload: "intent",
 });
 

@@ -1,7 +1,8 @@
 /** One run: what the pages read of it, and under which keys the answers are kept. */
 import { queryOptions } from "@tanstack/react-query";
 import { api, ApiError, bodyOf, type Schemas } from "@/api/client";
-import type { Session } from "@/api/session";
+
+export { mayWrite } from "@/state/rights";
 
 export type Run = Schemas["RunFacts"];
 export type Param = Schemas["ParamFacts"];
@@ -122,14 +123,6 @@ export function experimentQuery(experiment: string) {
       ),
     staleTime: 60_000,
   });
-}
-
-/** Returns whether the viewer may change the runs of a project; the server decides in the end. */
-export function mayWrite(session: Session, project: string): boolean {
-  if (!session.scopes.includes("runs:write")) return false;
-  if (session.is_tenant_admin || session.is_service) return true;
-  const role = session.roles[project] ?? session.roles["*"];
-  return role === "runner" || role === "admin";
 }
 
 /** Returns whether a run may still change by itself. */

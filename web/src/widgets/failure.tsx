@@ -2,13 +2,19 @@
 import { Alert, Button, Code } from "@mantine/core";
 import type { ReactElement } from "react";
 import { ApiError } from "@/api/client";
+import classes from "@/widgets/failure.module.css";
 
-export function Failure(props: { error: unknown; onRetry?: () => void }): ReactElement {
-  const { error, onRetry } = props;
+export function Failure(props: {
+  error: unknown;
+  /** What could not be done. */
+  title?: string;
+  onRetry?: () => void;
+}): ReactElement {
+  const { error, title = "This could not be shown", onRetry } = props;
   const text = error instanceof Error ? error.message : String(error);
   const id = error instanceof ApiError ? error.problem?.request_id : undefined;
   return (
-    <Alert color="red" variant="outline" role="alert" title="This could not be shown">
+    <Alert color="red" variant="outline" role="alert" title={title} className={classes.failure}>
       <p>{text}</p>
       {id !== undefined && id !== "" && (
         <p>

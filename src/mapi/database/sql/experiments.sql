@@ -24,15 +24,20 @@ where tenant_id = mapi.current_tenant() and project_id = %(project)s and name = 
 select
     experiment.id, project.name as project, experiment.project_id, experiment.name,
     experiment.description, experiment.archived, experiment.created, experiment.version,
-    (
-        select count(*) from runs as run
-        where
-            run.tenant_id = experiment.tenant_id and run.experiment_id = experiment.id
-            and run.trashed is null
-    ) as runs
+    held.runs, held.runs_active, held.last_activity
 from experiments as experiment
 join projects as project
     on project.tenant_id = experiment.tenant_id and project.id = experiment.project_id
+cross join lateral (
+    select
+        count(*) as runs,
+        count(*) filter (where run.status in ('queued', 'starting', 'running')) as runs_active,
+        max(greatest(run.created, run.started, run.heartbeat, run.finished)) as last_activity
+    from runs as run
+    where
+        run.tenant_id = experiment.tenant_id and run.experiment_id = experiment.id
+        and run.trashed is null
+) as held
 where experiment.tenant_id = mapi.current_tenant() and experiment.id = any(%(ids)s)
 order by experiment.created desc, experiment.id desc
 

@@ -29,7 +29,10 @@ import { Failure } from "@/widgets/failure";
 type PlaceProps = Omit<NavLinkProps, "children"> & Omit<ComponentProps<"a">, "children" | "style">;
 /** The kit's entry of a menu, as a link of the router. */
 const Place = createLink((props: PlaceProps) => <NavLink component="a" {...props} />);
-const PLACES = [{ label: "Runs", to: "/runs" }] as const;
+const PLACES = [
+  { label: "Runs", to: "/runs" },
+  { label: "Experiments", to: "/experiments" },
+] as const;
 
 export function Shell(): ReactElement {
   const session = useQuery(sessionQuery);

@@ -1,0 +1,32 @@
+/** The addresses of the experiments. */
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { rootRoute } from "@/pages/root";
+
+export const SHOWN = ["open", "archived", "all"] as const;
+export const SORTS = ["name", "runs", "activity", "created"] as const;
+
+export interface ExperimentsSearch {
+  /** Part of a name. */
+  q?: string;
+  /** Open ones where it is absent. */
+  show?: Exclude<(typeof SHOWN)[number], "open">;
+  /** The newest first where it is absent; a minus before it turns the order round. */
+  sort?: string;
+}
+
+export const experimentsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/experiments",
+  validateSearch: (search: Record<string, unknown>): ExperimentsSearch => ({
+    ...(typeof search.q === "string" && search.q !== "" ? { q: search.q } : {}),
+    ...(search.show === "archived" || search.show === "all" ? { show: search.show } : {}),
+    ...(typeof search.sort === "string" && search.sort !== "" ? { sort: search.sort } : {}),
+  }),
+  component: lazyRouteComponent(() => import("@/pages/experiments/list"), "ExperimentsPage"),
+});
+
+export const experimentRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/experiments/$experiment",
+  component: lazyRouteComponent(() => import("@/pages/experiments/page"), "ExperimentPage"),
+});
