@@ -15,8 +15,8 @@ PostgreSQL. The library never needs it.
 
 The rooms, from what a request meets first to what knows nothing of the others: `cli` is the
 command ``mapi``; `serve` starts and stops everything; `api` is HTTP; `tracking` is the log, its
-one path in and its readers; `sdk` the client for Python, and `filters` its searches as
-expressions; `access` says who asks and what they may do; `database` is the one door to PostgreSQL
+one path in and its readers; `sdk` the client for Python, `filters` its searches as
+expressions, and `follow` brings run directories to a server with it; `access` says who asks and what they may do; `database` is the one door to PostgreSQL
 and `objects` the one to the store of bytes. Pure below them: `search` is the language of filters,
 `series` the rules of the log, `wire` the shapes that travel, `config` the settings and `errors`
 what can go wrong.
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         UnavailableError,
         UnsupportedMediaTypeError,
     )
+    from mapi.sdk.queueing import Place
     from mapi.sdk.synchronous.client import Client
     from mapi.sdk.synchronous.run import Run
 
@@ -90,6 +91,7 @@ __all__ = [
     "NotFoundError",
     "ParamConflictError",
     "PayloadTooLargeError",
+    "Place",
     "PreconditionFailedError",
     "PreconditionRequiredError",
     "Producer",
@@ -112,6 +114,7 @@ _LAZY = {
     "Client": "mapi.sdk.synchronous.client",
     "InvalidError": "mapi.errors",
     "MapiError": "mapi.errors",
+    "Place": "mapi.sdk.queueing",
     "Producer": "mapi.sdk.calls",
     "Run": "mapi.sdk.synchronous.run",
     "SettingError": "mapi.errors",

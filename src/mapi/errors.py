@@ -10,6 +10,7 @@
     ├── NotFoundError          no such object, or one of another tenant
     ├── StateError             the object's state does not allow it
     │   ├── ParamConflictError a param has another value
+    │   ├── OutOfTurnError     a batch follows another than the last that was taken
     │   ├── NameTakenError     a name that must be unique is in use
     │   ├── PreconditionError  ``If-Match`` names another version
     │   └── PreconditionRequiredError  ``If-Match`` has to be sent, and is not
@@ -38,6 +39,7 @@ __all__ = [
     "MapiError",
     "NameTakenError",
     "NotFoundError",
+    "OutOfTurnError",
     "ParamConflictError",
     "PreconditionError",
     "PreconditionRequiredError",
@@ -109,6 +111,18 @@ class StateError(MapiError):
 
 class ParamConflictError(StateError):
     """A param was written before, with another value; nothing of the call was written."""
+
+
+class OutOfTurnError(StateError):
+    """A batch follows another one than the last that was taken of its writer; nothing was written.
+
+    Attributes:
+        accepted_seq: where the writer stands; ``None`` before its first batch.
+    """
+
+    def __init__(self, message: str, accepted_seq: int | None) -> None:
+        super().__init__(message, [Fault("/after", message)])
+        self.accepted_seq = accepted_seq
 
 
 class NameTakenError(StateError):

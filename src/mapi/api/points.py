@@ -99,5 +99,6 @@ async def _read(
         attempt=columns.attempt,
         writer=columns.writer,
         seq=columns.seq,
+        after=columns.after,
     )
     return columns, batch, sender

@@ -163,6 +163,8 @@ def _problem_of(
         problem.retryable = False
         for name, value in error.counts.items():
             setattr(problem, name, value)
+    if isinstance(error, errors.OutOfTurnError):
+        problem.accepted_seq = error.accepted_seq
     if isinstance(error, errors.UnavailableError):
         problem.retryable = True
         headers["Retry-After"] = str(_RETRY_SECONDS)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from mapi.errors import Fault, InvalidError
 from mapi.series.names import check_stream
 from mapi.tracking.writing import Sender
+from mapi.wire.metrics import check_numbering
 
 if TYPE_CHECKING:
     from mapi.access.rights import Principal
@@ -19,17 +20,16 @@ class _Sent(Protocol):
     rank: int
     writer: str | None
     seq: int | None
+    after: int | None
 
 
 def sender_of(principal: Principal, sent: _Sent) -> Sender:
     """Return the sender of a batch that may have a sequence number.
 
     Raises:
-        InvalidError: the stream breaks its rule, or one of writer and seq is missing.
+        InvalidError: the stream breaks its rule, or writer, seq and after do not go together.
     """
-    if (sent.writer is None) != (sent.seq is None):
-        missing = "writer" if sent.writer is None else "seq"
-        raise InvalidError(Fault(f"/{missing}", "writer and seq are given together"))
+    check_numbering(sent.writer, sent.seq, sent.after)
     found = sender_at(principal, stream=sent.stream, rank=sent.rank)
     return Sender(
         principal=principal,
@@ -37,6 +37,7 @@ def sender_of(principal: Principal, sent: _Sent) -> Sender:
         rank=found.rank,
         writer=sent.writer,
         seq=sent.seq,
+        after=sent.after,
     )
 
 

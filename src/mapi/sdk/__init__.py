@@ -2,7 +2,7 @@
 
     Client ─ runs, experiments, views, tokens, projects, members,    (`asynchronous`, `synchronous`)
        │     limits, audit, search, server
-       │        check what is sent by the server's own rules         (`checks`, `points`, `pictures`)
+       │        check what is sent by the server's own rules         (`checks`, `points`, `queueing`, `pictures`)
        │        and read what comes                                  (`tables`, `frames`)
        └ transport: one deadline a call, repeated where it is safe   (`deadlines`, `repeating`)
 

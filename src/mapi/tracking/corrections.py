@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
 from mapi.tracking.compaction import open_chunks_at, open_chunks_between
 from mapi.tracking.curves import no_series
 from mapi.tracking.ingest import open_batch, write_points
+from mapi.tracking.sequence import counts_of_late
 from mapi.tracking.summaries import rebuild
 from mapi.tracking.writing import Added, Counts, Sender, Writing, close_writing, open_writing
 from mapi.wire.enums import Source
@@ -171,13 +173,19 @@ async def correct_points(
     """Write points that were logged again: here the last value of a step stays, not the first.
 
     What replaces another value is counted in one entry of the audit; what is new is written as
-    ever. Values that a runner signed are not replaced.
+    ever. Values that a runner signed are not replaced. A batch with a number is taken once: one that
+    comes again, or late, must not bring back an older value.
 
     Raises:
         NotFoundError: there is no such run.
         ForbiddenError: the sender may not write there.
-        StateError: the run is in the trash.
+        StateError: the run is in the trash, or it is not this batch's turn.
     """
+    known = await counts_of_late(connection, run_id, len(batch), sender=sender)
+    if known is not None:
+        return known
+    # Its turn was found above: what it moves on is not asked for again.
+    sender = replace(sender, after=None)
     # The last of a step instead of the first: what is turned round is told apart the same way.
     counts = await write_points(connection, run_id, batch.where(_last_first(batch)), sender=sender)
     if not counts.conflicts:

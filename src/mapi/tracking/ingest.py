@@ -36,6 +36,7 @@ from mapi.tracking.resolving import (
     make_series,
     resolve,
 )
+from mapi.tracking.sequence import counts_of_taken
 from mapi.tracking.summaries import merge, rebuild
 from mapi.tracking.writing import (
     API,
@@ -91,9 +92,12 @@ async def write_points(
     Raises:
         NotFoundError: the tenant has no such run.
         ForbiddenError: the sender may not write there.
-        StateError: the run is in the trash.
+        StateError: the run is in the trash, or it is not this batch's turn.
         InvalidError: there are too many writers or attempts.
     """
+    known = await counts_of_taken(connection, run_id, len(batch), sender=sender)
+    if known is not None:
+        return known
     found = without_repeats(batch)
     if _may_be_new(found):
         appended = await Append(run_id, found.kept, sender).within(connection)
@@ -106,6 +110,12 @@ async def write_batch(
     database: Database, reach: Reach, run_id: UUID, *, batch: PointBatch, sender: Sender
 ) -> Counts:
     """Write a batch as `write_points` does, in a transaction of its own."""
+    if sender.after is not None:
+
+        async def work_in_turn(connection: Connection) -> Counts:
+            return await write_points(connection, run_id, batch, sender=sender)
+
+        return await database.run(reach, work_in_turn)
     found = without_repeats(batch)
     if _may_be_new(found):
         appended = await Append(run_id, found.kept, sender).alone(database, reach)

@@ -11,6 +11,7 @@ from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError
 from mapi.series.budgets import Drops, fit_sizes
 from mapi.series.names import check_log_message
+from mapi.tracking.sequence import is_taken
 from mapi.tracking.texts import json_text
 from mapi.tracking.writing import (
     API,
@@ -170,10 +171,18 @@ async def append_lines(
 
 async def skip_taken(writing: Writing, count: int) -> tuple[int, int | None]:
     """Return how many of the items were taken before, and up to where the writer is taken now."""
-    seq = writing.sender.seq
+    sender = writing.sender
+    seq = sender.seq
     if seq is None:
         return 0, None
     taken = await taken_seq(writing)
+    if sender.after is not None:
+        # Numbers may be left out between two batches of a queue, so each is taken whole.
+        if is_taken(sender, taken):
+            return count, taken
+        last = seq + max(0, count - 1)
+        await advance_writer(writing, last)
+        return 0, last
     if not count:
         return 0, taken
     last = seq + count - 1

@@ -63,6 +63,8 @@ class Sender:
     writer: str | None = None
     """Whose sequence numbers `seq` is one of."""
     seq: int | None = None
+    after: int | None = None
+    """Where that writer must stand for anything to be taken; ``None`` is anywhere."""
 
 
 #: The platform itself, which has asked for the right before.

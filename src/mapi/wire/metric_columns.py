@@ -15,7 +15,13 @@ import numpy.typing as npt
 
 from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import BATCH_BYTES_MAX, FAULTS_MAX, decode, pointer
-from mapi.wire.metrics import POINTS_MAX, MetricsBody, PointRow, SeriesColumns
+from mapi.wire.metrics import (
+    POINTS_MAX,
+    MetricsBody,
+    PointRow,
+    SeriesColumns,
+    check_numbering,
+)
 from mapi.wire.times import TIME_EXAMPLE, check_time, check_time_us, time_to_us
 
 __all__ = ["SCALAR_STEP", "MetricColumns", "SentSeries", "decode_metrics"]
@@ -59,6 +65,7 @@ class MetricColumns:
     attempt: int | None
     writer: str | None
     seq: int | None
+    after: int | None
     is_rows: bool
     starts: list[int]
     """In columns: at which point each series begins."""
@@ -87,9 +94,7 @@ def decode_metrics(body: bytes, *, now_us: int) -> MetricColumns:
     sent = decode(body, MetricsBody, bytes_max=BATCH_BYTES_MAX)
     if (sent.points is None) == (sent.series is None):
         raise InvalidError(Fault("", "a body has either points (rows) or series (columns)"))
-    if (sent.writer is None) != (sent.seq is None):
-        missing = "writer" if sent.writer is None else "seq"
-        raise InvalidError(Fault(f"/{missing}", "writer and seq are given together"))
+    check_numbering(sent.writer, sent.seq, sent.after)
     if sent.points is not None:
         columns = _from_rows(sent, sent.points, now_us)
     else:
@@ -127,6 +132,7 @@ def _from_rows(sent: MetricsBody, rows: list[PointRow], now_us: int) -> MetricCo
         attempt=sent.attempt,
         writer=sent.writer,
         seq=sent.seq,
+        after=sent.after,
         is_rows=True,
         starts=[],
     )
@@ -173,6 +179,7 @@ def _from_columns(
         attempt=sent.attempt,
         writer=sent.writer,
         seq=sent.seq,
+        after=sent.after,
         is_rows=False,
         starts=np.cumsum([0, *sizes])[:-1].tolist(),
     )

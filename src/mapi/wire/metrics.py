@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta, field
 
+from mapi.errors import Fault, InvalidError
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import Source
 from mapi.wire.values import WireValue
@@ -25,6 +26,7 @@ __all__ = [
     "MetricKey",
     "MetricsBody",
     "PointRow",
+    "PrecedingNumber",
     "PrunedPoints",
     "Rank",
     "SequenceNumber",
@@ -36,6 +38,7 @@ __all__ = [
     "Writer",
     "WriterPosition",
     "Writers",
+    "check_numbering",
 ]
 
 #: Points of one batch: with 8 MiB, whichever is met first. A batch is one transaction.
@@ -45,6 +48,8 @@ STEP_MAX = 2**63 - 1
 
 Step: TypeAlias = Annotated[int, Meta(ge=0, le=STEP_MAX)]
 SequenceNumber: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+#: Where a writer stands; -1 before its first batch.
+PrecedingNumber: TypeAlias = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
 #: A process of those that write one run together; 0 is the first.
 RANK_MAX = 2**31 - 1
 Rank: TypeAlias = Annotated[int, Meta(ge=0, le=RANK_MAX)]
@@ -130,6 +135,32 @@ class MetricsBody(Request, kw_only=True):
         SequenceNumber | None,
         Meta(description="Rises with each batch of the writer; lower ones are not taken again."),
     ] = None
+    after: Annotated[
+        PrecedingNumber | None,
+        Meta(
+            description="The number that this batch follows, -1 for the first: of a writer that stands elsewhere nothing is taken."
+        ),
+    ] = None
+
+
+def check_numbering(writer: str | None, seq: int | None, after: int | None) -> None:
+    """Refuse a batch that says too little of where it stands in what its writer sends.
+
+    Raises:
+        InvalidError: writer and seq are not given together, or the number that it follows is none
+            that it can follow.
+    """
+    if (writer is None) != (seq is None):
+        missing = "writer" if writer is None else "seq"
+        raise InvalidError(Fault(f"/{missing}", "writer and seq are given together"))
+    if after is None:
+        return
+    if seq is None:
+        raise InvalidError(Fault("/seq", "a batch that follows another has a seq of its own"))
+    if after > seq:
+        raise InvalidError(
+            Fault("/after", f"{after} is above seq, {seq}: a batch follows what came before it")
+        )
 
 
 class BatchFault(Answer, kw_only=True):

@@ -7,7 +7,7 @@ from msgspec import Meta, Raw, field
 
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import LogLevel, Source
-from mapi.wire.metrics import Rank, SequenceNumber, Step, StreamName, Writer
+from mapi.wire.metrics import PrecedingNumber, Rank, SequenceNumber, Step, StreamName, Writer
 from mapi.wire.values import WireValue
 
 __all__ = [
@@ -127,6 +127,12 @@ class LogAppend(Request, kw_only=True):
     seq: Annotated[
         SequenceNumber | None, Meta(description="Of the first line; the others follow it.")
     ] = None
+    after: Annotated[
+        PrecedingNumber | None,
+        Meta(
+            description="The number that this batch follows, -1 for the first: of a writer that stands elsewhere nothing is taken."
+        ),
+    ] = None
 
 
 class LogLineFacts(Answer, kw_only=True):
@@ -174,6 +180,12 @@ class SpanAppend(Request, kw_only=True):
     writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
     seq: Annotated[
         SequenceNumber | None, Meta(description="Of the first span; the others follow it.")
+    ] = None
+    after: Annotated[
+        PrecedingNumber | None,
+        Meta(
+            description="The number that this batch follows, -1 for the first: of a writer that stands elsewhere nothing is taken."
+        ),
     ] = None
 
 

@@ -56,4 +56,7 @@ class Problem(Answer, kw_only=True, omit_defaults=True):
     duplicates: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
     conflicts: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
     rejected: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
-    accepted_seq: Annotated[int | None, Meta(description="Of a batch over a budget.")] = None
+    accepted_seq: Annotated[
+        int | None,
+        Meta(description="Of a batch over a budget, or out of turn: where its writer stands."),
+    ] = None

@@ -75,7 +75,7 @@ def offered(line: str, **variables: str) -> list[str]:
     ("line", "expected"),
     [
         ("et ", ["ls", "history", "export", "verify", "trace", "console", "artifact",
-                 "rescue", "completion"]),
+                 "rescue", "push", "completion"]),
         ("et h", ["history"]),
         ("et history ", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),
         ("et history ru", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),

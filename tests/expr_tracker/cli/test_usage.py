@@ -54,7 +54,10 @@ def bad_inputs() -> Iterator[tuple[list[str], str]]:
             continue
         if len(words) > len(path):
             yield words[:-1], "Missing argument"
-        if not any(isinstance(p, click.Argument) and not p.required for p in command.params):
+        if not any(
+            isinstance(p, click.Argument) and (not p.required or p.nargs < 0)
+            for p in command.params
+        ):
             yield [*words, "extra"], "unexpected extra argument (extra)"
         for param in command.params:
             if isinstance(param, click.Option):

@@ -8,8 +8,7 @@ from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mapi.errors import Fault
-from mapi.sdk.arguments import rows_of, text_of
+from mapi.sdk.arguments import text_of
 from mapi.sdk.asynchronous.resource import AsyncResource
 from mapi.sdk.calls import Call, id_of, path_of, with_body
 from mapi.sdk.checks import (
@@ -18,23 +17,17 @@ from mapi.sdk.checks import (
     checked_producer,
     checked_series,
     checked_tags,
-    checked_time,
     given,
-    now_us,
-    plain,
-    raise_any,
-    time_text,
 )
 from mapi.sdk.pacing import AsyncNesting, AsyncTurn
 from mapi.sdk.points import PointBuffer, added_counts, checked_column, column_of
 from mapi.sdk.pulse import Pulse
+from mapi.sdk.queueing import checked_lines, checked_spans
 from mapi.sdk.synchronous.transport import Transport as ThreadTransport
-from mapi.series.names import check_log_message
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.metrics import BatchAnswer
-from mapi.wire.notes import LogAppend, ParamsBody, SpanAppend, SpanRow, TagsBody
+from mapi.wire.notes import LogAppend, ParamsBody, SpanAppend, TagsBody
 from mapi.wire.runs import Heartbeat
-from mapi.wire.times import check_time_ns, time_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,8 +43,6 @@ __all__ = ["AsyncRunLog"]
 _WRITERS_MAX: Final = 1_000
 #: Spans of one request: with attributes of some hundred bytes, half of what the server reads.
 _SPANS_OF_REQUEST: Final = 5_000
-#: Of one call, which is checked whole before its first request: as much as a run keeps by default.
-_SPANS_BYTES_MAX: Final = 64 << 20
 
 
 class _Writer:
@@ -229,12 +220,7 @@ class AsyncRunLog(AsyncResource):
         producer: Producer | None = None,
     ) -> BatchAnswer:
         """Append lines in their order: mappings with what `log_line` takes."""
-        rows = [_line(one, f"/lines/{at}") for at, one in enumerate(rows_of(lines, at="/lines"))]
-        raise_any(
-            Fault(f"/lines/{at}/message", wrong)
-            for at, row in enumerate(rows)
-            if (wrong := check_log_message(row.get("message"))) is not None
-        )
+        rows = checked_lines(lines)
         return await self._append(id_of(run), "logs", rows, producer=producer)
 
     async def log_spans(
@@ -257,17 +243,7 @@ class AsyncRunLog(AsyncResource):
             InvalidError: a part breaks its rule; nothing was sent.
             QuotaExceededError: a budget of the run is spent; ``counts`` says what was kept.
         """
-        rows = rows_of(spans, at="/spans")
-        for row in rows:
-            if row.get("fields") is not None:
-                row["fields"] = plain(row["fields"])
-        checked(rows, list[SpanRow], bytes_max=_SPANS_BYTES_MAX)
-        now = now_us()
-        raise_any(
-            Fault(f"/{at}/start_ns", wrong)
-            for at, row in enumerate(rows)
-            if (wrong := check_time_ns(row["start_ns"], now_us=now)) is not None
-        )
+        rows = checked_spans(spans)
         found = BatchAnswer()
         for at in range(0, len(rows), _SPANS_OF_REQUEST):
             part = rows[at : at + _SPANS_OF_REQUEST]
@@ -335,14 +311,3 @@ class AsyncRunLog(AsyncResource):
 def _heartbeat_of(run: str) -> Call[Heartbeat]:
     body, headers = with_body(b"")
     return Call("POST", path_of("v1", "runs", run, "heartbeat"), Heartbeat, body, headers)
-
-
-def _line(found: Mapping[str, Any], at: str) -> dict[str, Any]:
-    row = dict(found)
-    if row.get("fields") is not None:
-        row["fields"] = plain(row["fields"])
-    time_us = checked_time(row.get("time"), at=f"{at}/time")
-    # Said here: a line that is sent again later was logged now.
-    row["time"] = row["time"] if row.get("time") is not None else time_from_us(time_us)
-    row["time"] = time_text(row["time"], at=f"{at}/time")
-    return row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mapi.sdk.arguments import text_of
 from mapi.sdk.asynchronous.run import AsyncRun
 from mapi.sdk.asynchronous.run_attempts import AsyncRunAttempts
 from mapi.sdk.asynchronous.run_comparison import AsyncRunComparison
@@ -12,6 +13,7 @@ from mapi.sdk.asynchronous.run_events import AsyncRunEvents
 from mapi.sdk.asynchronous.run_files import AsyncRunFiles
 from mapi.sdk.asynchronous.run_log import AsyncRunLog
 from mapi.sdk.asynchronous.run_media import AsyncRunMedia
+from mapi.sdk.asynchronous.run_queue import AsyncRunQueue
 from mapi.sdk.asynchronous.run_readings import AsyncRunReadings
 from mapi.sdk.asynchronous.run_records import AsyncRunRecords
 from mapi.sdk.calls import id_of
@@ -36,8 +38,13 @@ class AsyncRuns(
     AsyncRunComparison,
     AsyncRunFiles,
     AsyncRunCorrections,
+    AsyncRunQueue,
 ):
     """Runs: make, find, write, read, follow, compare, export."""
+
+    def in_project(self, project: str) -> AsyncRuns:
+        """Return the runs of another project, asked for over the same connections."""
+        return type(self)(self._transport, text_of(project, at="/project"))
 
     async def create(  # noqa: PLR0913 - its parts, given by name
         self,

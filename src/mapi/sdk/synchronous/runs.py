@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mapi.sdk.arguments import text_of
 from mapi.sdk.calls import id_of
 from mapi.sdk.synchronous.run import Run
 from mapi.sdk.synchronous.run_attempts import RunAttempts
@@ -15,6 +16,7 @@ from mapi.sdk.synchronous.run_events import RunEvents
 from mapi.sdk.synchronous.run_files import RunFiles
 from mapi.sdk.synchronous.run_log import RunLog
 from mapi.sdk.synchronous.run_media import RunMedia
+from mapi.sdk.synchronous.run_queue import RunQueue
 from mapi.sdk.synchronous.run_readings import RunReadings
 from mapi.sdk.synchronous.run_records import RunRecords
 from mapi.wire.runs import RunFacts
@@ -38,8 +40,13 @@ class Runs(
     RunComparison,
     RunFiles,
     RunCorrections,
+    RunQueue,
 ):
     """Runs: make, find, write, read, follow, compare, export."""
+
+    def in_project(self, project: str) -> Runs:
+        """Return the runs of another project, asked for over the same connections."""
+        return type(self)(self._transport, text_of(project, at="/project"))
 
     def create(  # noqa: PLR0913 - its parts, given by name
         self,

@@ -1,0 +1,100 @@
+"""``et push``: run directories into the platform."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from expr_tracker.cli import candidates
+from expr_tracker.cli.failure import Failure, reported
+from expr_tracker.cli.parameters import RunPath
+from expr_tracker.cli.progress import progress_bar
+from expr_tracker.cli.terminal import say
+from expr_tracker.errors import MissingExtraError, PlatformError
+from expr_tracker.notices import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from mapi.follow.pushing import RunReport
+
+__all__ = ["command"]
+
+
+class _PushFailure(Failure):
+    """What was asked makes sense, and the platform could not be told of it."""
+
+    exit_code = 1
+
+
+@click.command()
+@click.argument(
+    "directories", metavar="DIR...", nargs=-1, required=True, type=RunPath(),
+    shell_complete=candidates.paths,
+)  # fmt: skip
+@click.option(
+    "--project", metavar="NAME",
+    help="Where all of them go; by default MAPI_PROJECT or that of the token, else the project that is "
+    "called as a run's own.",
+)  # fmt: skip
+@click.option("--again", is_flag=True, help="Send everything from the first row.")
+@reported()
+def command(*, directories: tuple[Path, ...], project: str | None, again: bool) -> None:
+    """Bring runs to the platform: those at or below each DIR.
+
+    What the platform has is not sent again, so the command may be repeated at any time, also while a
+    run goes on. Ends with exit code 1 if a run is not whole there.
+
+    \b
+    et push runs
+    et push runs/llm/sft-1 --project team
+    """  # noqa: D301 - click reads the control character
+    try:
+        from mapi.follow import front
+    except ImportError as error:
+        raise _missing(error) from error
+
+    try:
+        with progress_bar("Pushing") as progress:
+            reports = front.push_once(
+                directories, project=project, again=again, pause=_slept, progress=progress
+            )
+    except PlatformError as error:
+        raise _PushFailure(str(error)) from error
+    for report in reports:
+        _tell(report)
+    _end(reports)
+
+
+def _slept(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+def _tell(report: RunReport) -> None:
+    if report.run is not None:
+        new = ", ".join(counted(count, what) for what, count in report.sent.items() if count)
+        say(
+            f"{report.path}: {report.status}, {report.run} in {report.project}, {new or 'nothing'} new"
+        )
+    for note in report.notes:
+        say(f"  note: {note}")
+    for problem in report.problems:
+        say(f"  wrong: {problem}" if report.run is not None else f"{report.path}: {problem}")
+
+
+def _end(reports: Sequence[RunReport]) -> None:
+    bad = [str(report.path) for report in reports if report.problems]
+    if bad:
+        say(f"Not whole on the platform: {', '.join(bad)}", err=True)
+        click.get_current_context().exit(1)
+
+
+def _missing(error: ImportError) -> MissingExtraError:
+    from expr_tracker.extras import install_command
+
+    name = (error.name or "mapi").partition(".")[0]
+    return MissingExtraError(f"et push needs {name}: {install_command('client')}")

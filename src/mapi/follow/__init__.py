@@ -1,0 +1,34 @@
+"""From run directories to the platform: the files are the queue, the server knows how far it has them.
+
+::
+
+    directories → pushing → run            a run of the platform for each directory
+                     └→ sources → streams  its files, a piece at a time → queues → deliveries → sdk
+
+`front` is what commands call. `pushing` goes through the runs that `directories` finds, and reports what
+became of each; `projects` says where it belongs. `run` opens it on the platform and brings its status to
+what its files say. `sources` are its files: `streams` delivers the metrics of one producer, whose
+`attempts` it tells of; `pieces` cuts whole lines, as many as fit a request, `rows` makes them points and
+`texts` lines of the log, both pure. All that is sent goes through `deliveries`, which tries again while
+that helps, and what is not kept as it stands in the files is counted in `losses`. `instants` are times.
+
+Every line file is one queue (`queues`), and the offset behind a line is its number: a request says from
+where to where of the file it is, and the server takes it only while the queue stands at its beginning
+(``docs/decisions/0029``). So nothing is remembered here. Whatever happens to the client, the server, the
+database or the network, the next push asks where the queues stand and goes on from there; two at once
+take turns; a request that comes late, or twice, changes nothing. A file that is not the one that was
+delivered, because it was cut or lines were put into it, begins a queue of its own
+(`queues.current_name`) and is sent once more; points go as corrections, which change what differs.
+
+**To add a source of items** (spans, console lines, media): write a module with a class that has what
+`sources.Source` asks for, and name it in `sources.sources_of`. It reads whole lines of its file behind
+where its queue stands (`pieces.Pieces`), makes them items by a pure function, and sends each piece by
+`Queue.send`, which moves the queue to where the server says that it stands then: always go on from
+``queue.offset``, never from where the piece ended. What is not delivered as it stands in the file is counted
+(`Losses.add`) with a reason that a person can read; what keeps the run from being whole is
+`Losses.fail`. Items that have no queue (documents, the status) are compared with what the platform has,
+and sent where they differ.
+
+This room reads by the library's reading side and asks by `mapi.sdk`; it writes into no run directory,
+and knows neither the database nor the log's own rooms.
+"""

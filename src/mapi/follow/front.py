@@ -1,0 +1,56 @@
+"""What commands call: find the server, deliver, tell what became of it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from expr_tracker.errors import PlatformError
+from mapi.errors import MapiError
+from mapi.follow.pushing import Pusher, push
+from mapi.sdk.synchronous.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from mapi.follow.pushing import RunReport
+
+__all__ = ["CALL_SECONDS", "push_once"]
+
+#: Of one request: a batch takes a quarter of a second, and a server that is busy a few.
+CALL_SECONDS = 30.0
+
+
+def push_once(
+    roots: Sequence[Path],
+    *,
+    project: str | None,
+    again: bool,
+    pause: Callable[[float], bool],
+    progress: Callable[[int, int], object] | None,
+) -> list[RunReport]:
+    """Deliver what the runs at or below folders hold now.
+
+    Args:
+        roots: the folders.
+        project: takes all of them; without one see `projects`.
+        again: whether everything is sent from the first row.
+        pause: waits for so many seconds; ``True`` ends the patience with a server that is not there.
+        progress: hears of the bytes that are done, and of those there are.
+
+    Raises:
+        PlatformError: nobody says where the platform is, it does not answer, or lets nobody in.
+    """
+    with _client(project) as client:
+        return push(Pusher(client, again=again, pause=pause), roots, progress=progress)
+
+
+@contextlib.contextmanager
+def _client(project: str | None) -> Iterator[Client]:
+    try:
+        # One try: a delivery has a patience of its own.
+        with Client(project=project, timeout_seconds=CALL_SECONDS, tries=1) as client:
+            yield client
+    except MapiError as error:
+        raise PlatformError(str(error)) from error

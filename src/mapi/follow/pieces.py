@@ -1,0 +1,76 @@
+"""Whole lines of a stretch of a file, a piece at a time, each about as much as fits a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Piece", "Pieces", "halves"]
+
+_BYTES_FIRST: Final = 256 << 10
+_BYTES_MIN: Final = 4 << 10
+#: A piece is a request later on: half of what the server reads.
+_BYTES_MAX: Final = 4 << 20
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Whole lines, and where they stand."""
+
+    start: int
+    stop: int
+    lines: bytes
+
+
+class Pieces:
+    """Cuts stretches of a file into pieces; `fit` tells how large the next one should be.
+
+    Args:
+        items: how many of whatever the lines become a piece should come to.
+    """
+
+    def __init__(self, items: int) -> None:
+        self._items = items
+        self._size = _BYTES_FIRST
+
+    def next(self, read: Callable[[int, int], bytes], start: int, stop: int) -> Piece | None:
+        """Return the piece that begins at ``start``, where a line does; ``None`` at the end.
+
+        Args:
+            read: returns the bytes between two offsets of the file.
+            start: where a line begins.
+            stop: where a line ends, and the stretch does.
+        """
+        size = self._size
+        while start < stop:
+            lines = read(start, min(start + size, stop))
+            is_last = start + len(lines) >= stop or len(lines) < size
+            end = len(lines) if is_last else lines.rfind(b"\n") + 1
+            if end:
+                return Piece(start, start + end, lines[:end])
+            if is_last:  # cut by somebody meanwhile
+                return None
+            size *= 2  # one line longer than the piece
+        return None
+
+    def fit(self, piece: Piece, items: int) -> None:
+        """Take in what a piece came to."""
+        size = len(piece.lines) * self._items // max(1, items)
+        self._size = max(_BYTES_MIN, min(_BYTES_MAX, size))
+
+
+def halves(piece: Piece) -> tuple[Piece, Piece] | None:
+    """Return a piece in two; ``None`` of one line alone."""
+    middle = piece.lines.find(b"\n", len(piece.lines) // 2) + 1
+    if not 0 < middle < len(piece.lines):
+        middle = piece.lines.rfind(b"\n", 0, len(piece.lines) - 1) + 1
+    if not 0 < middle < len(piece.lines):
+        return None
+    at = piece.start + middle
+    return (
+        Piece(piece.start, at, piece.lines[:middle]),
+        Piece(at, piece.stop, piece.lines[middle:]),
+    )

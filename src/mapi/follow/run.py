@@ -1,0 +1,94 @@
+"""The run on the platform that a run directory is: opened once, and brought to how the files end.
+
+Whatever the number of its processes, a directory is one run: its id is the platform's `external_id`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from expr_tracker.history.attempts import told_attempts
+from expr_tracker.history.location import producers_of
+from expr_tracker.history.source import Source
+from expr_tracker.history.status import status_of
+from mapi.follow.instants import instant_of
+from mapi.sdk.errors import PreconditionFailedError
+from mapi.wire.enums import RunStatus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mapi.follow.deliveries import Delivery
+    from mapi.follow.directories import RunDirectory
+    from mapi.sdk.synchronous.runs import Runs
+    from mapi.wire.runs import RunFacts
+
+__all__ = ["open_run", "settle_status"]
+
+#: A run whose status others change as often meanwhile is left for the next push.
+_TRIES_MAX: Final = 5
+#: Tells an end that the files tell of from one by somebody on the platform.
+_REASON: Final = "as its files say"
+
+
+def open_run(runs: Runs, directory: RunDirectory) -> RunFacts:
+    """Return the platform's run of a directory, made if there is none.
+
+    Raises:
+        ApiError: the platform makes none.
+        ConnectionFailedError: it does not answer.
+    """
+    return runs.create(
+        name=directory.name,
+        external_id=directory.id,
+        started=instant_of(directory.created),
+    ).facts
+
+
+def settle_status(delivery: Delivery, path: Path) -> str:
+    """Bring the platform's run to how the files say that it is; return that.
+
+    A run that somebody has cancelled on the platform stays so, and the report says it.
+    """
+    status = status_of(path)
+    for _ in range(_TRIES_MAX):
+        facts = delivery.call(lambda: delivery.runs.get(delivery.run))
+        if facts.status.value == status:
+            break
+        wanted = status
+        if facts.status is RunStatus.CANCELLED:
+            if facts.reason != _REASON:
+                delivery.losses.note(
+                    f"it was cancelled on the platform ({facts.reason or 'nobody said why'}) and "
+                    f"stays so; here it is {status}"
+                )
+                break
+            # Its files said so until it was taken up again.
+            wanted = "running"
+        if _is_changed(delivery, facts, status=wanted, path=path) and wanted == status:
+            break
+    return status
+
+
+def _is_changed(delivery: Delivery, facts: RunFacts, *, status: str, path: Path) -> bool:
+    """Change the status of the version that was read; say whether it was that one still."""
+    change: dict[str, Any] = {"status": status}
+    if status not in {"running", "lost"} and (finished := instant_of(_ended(path))) is not None:
+        change["finished"] = finished
+    if status == "cancelled":
+        change["reason"] = _REASON
+    try:
+        # By the version: what comes late changes nothing any more.
+        delivery.call(lambda: delivery.runs.update(facts, **change, if_match=facts.etag))
+    except PreconditionFailedError:
+        return False
+    return True
+
+
+def _ended(path: Path) -> float | None:
+    """Return when the last of the producers ended, in Unix seconds."""
+    ends = []
+    for producer in producers_of(path, "*"):
+        with Source.offline(producer) as source:
+            ends.append(told_attempts(producer, source)[-1].end_time)
+    return max((one for one in ends if one is not None), default=None)

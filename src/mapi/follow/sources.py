@@ -1,0 +1,53 @@
+"""What of a run directory is delivered: one source for each file that is a queue of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from expr_tracker.store.files import stream_keys
+from mapi.follow.streams import MetricsSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from expr_tracker.store.files import StreamKey
+    from mapi.follow.deliveries import Delivery
+    from mapi.follow.directories import RunDirectory
+
+__all__ = ["Source", "sources_of"]
+
+
+class Source(Protocol):
+    """Items of one file of a run, which grows."""
+
+    key: StreamKey
+    """Whose file it is."""
+
+    def size_bytes(self) -> int:
+        """Return how far the file goes now: when it has changed, there may be something to deliver."""
+        ...
+
+    def deliver(self, delivery: Delivery, told: Callable[[int], object]) -> None:
+        """Deliver all that is there now and not on the platform; what is said again changes nothing.
+
+        Args:
+            delivery: the way to the platform, with where each queue stands.
+            told: hears of bytes that are done.
+
+        Raises:
+            DeliveryError: there is no getting through, now or at all.
+            ApiError: the platform refuses it.
+            OSError: the file cannot be read.
+            TrackerError: it is none of the kind.
+        """
+        ...
+
+
+def sources_of(directory: RunDirectory, *, again: bool = False) -> list[Source]:
+    """Return the sources of a run as it is now, the default producer's first.
+
+    Args:
+        directory: the run.
+        again: whether all is delivered from the first line, whatever the platform has.
+    """
+    return [MetricsSource(directory.path, key, again=again) for key in stream_keys(directory.path)]

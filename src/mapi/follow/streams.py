@@ -1,0 +1,280 @@
+"""The metrics of one producer: rows become points and lines of the log, attempts are told of.
+
+Points and lines are two queues over the same file. Points go the way of corrections, whose later value
+stays: a step that is logged again replaces what was delivered before, and what is new is written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from expr_tracker.history.attempts import told_attempts
+from expr_tracker.history.location import Producer as LocalProducer
+from expr_tracker.history.source import Source as LocalSource
+from expr_tracker.notices import counted
+from expr_tracker.store.files import RunFiles
+from expr_tracker.store.parts import lost_parts_text
+from expr_tracker.store.reader import part_paths
+from mapi.follow.attempts import Attempts, stretches_of
+from mapi.follow.instants import now_us
+from mapi.follow.pieces import Pieces, halves
+from mapi.follow.queues import Queue, RefusedError, current_name
+from mapi.follow.rows import points_of_rows
+from mapi.follow.texts import line_of_row
+from mapi.sdk.calls import Producer
+from mapi.wire.metrics import POINTS_MAX
+from mapi.wire.notes import LOG_LINES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from expr_tracker.row import Row
+    from expr_tracker.store.files import StreamKey
+    from mapi.follow.attempts import Stretch
+    from mapi.follow.deliveries import Delivery
+    from mapi.follow.pieces import Piece
+    from mapi.follow.rows import TextRow
+    from mapi.follow.texts import LogLine
+    from mapi.wire.metrics import SeriesColumns
+
+__all__ = ["MetricsSource"]
+
+#: Points of one request: twice of what `mapi.Run` sends, which has to be timely as well.
+_BATCH_POINTS: Final = 20_000
+#: Of one request: new ones take the server half a millisecond each.
+_BATCH_SERIES: Final = 1_000
+#: A queue without items is moved on when so much of the file would be read again for it.
+_BEHIND_BYTES_MAX: Final = 256 << 10
+#: Of one look; the next one goes on.
+_ROUNDS_MAX: Final = 10
+
+
+class MetricsSource:
+    """The metrics file of one producer.
+
+    Args:
+        directory: of the run.
+        key: the producer.
+        again: whether all is sent from the first row.
+    """
+
+    def __init__(self, directory: Path, key: StreamKey, *, again: bool = False) -> None:
+        self.key = key
+        self._local = LocalProducer(RunFiles(directory, key).metrics, key)
+        self._again = again
+        self._sender: _Sender | None = None
+
+    def size_bytes(self) -> int:
+        """Return how far the file goes now."""
+        before, after = part_paths(self._local.path)
+        size = 0
+        for path in (*before, self._local.path, *after):
+            try:
+                size += path.stat().st_size
+            except FileNotFoundError:  # set aside between the two looks
+                continue
+        return size
+
+    def deliver(self, delivery: Delivery, told: Callable[[int], object]) -> None:
+        """Deliver attempts, points and lines behind where the queues stand."""
+        with LocalSource.offline(self._local) as source:
+            if self._sender is None or not self._sender.fits(source):
+                self._sender = _Sender(delivery, source, self.key, again=self._again)
+                self._again = False
+            sender = self._sender
+            attempts = told_attempts(self._local, source)
+            # Once, unless a queue is moved back meanwhile: the platform may be an older one again.
+            for _ in range(_ROUNDS_MAX):
+                for stretch in stretches_of(attempts, source.size):
+                    sender.deliver(source, stretch, told)
+                if sender.is_done(source.size):
+                    break
+            sender.catch_up(source.size)
+            told(source.size)
+            for problem in _problems(source):
+                delivery.losses.fail(f"{self._local.path}: {problem}")
+
+
+class _Sender:
+    """Delivers one file; it goes on where its queues stand."""
+
+    def __init__(
+        self, delivery: Delivery, source: LocalSource, key: StreamKey, *, again: bool
+    ) -> None:
+        self._delivery = delivery
+        self._label = key.label
+        self._producer = Producer(key.stream or "", key.rank)
+        self._attempts = Attempts(delivery, self._producer, label=key.label)
+        self._pieces = Pieces(_BATCH_POINTS)
+        base = source.path.name
+        writers = delivery.writers
+
+        def fits(offset: int) -> bool:
+            return _ends_line(source, offset)
+
+        self._points = Queue(
+            delivery,
+            current_name(base, writers, fits, again=again),
+            label=key.label,
+            what="point",
+        )
+        # Points that come again are known by their steps. Lines are not.
+        self._lines = Queue(
+            delivery, current_name(f"lines of {base}", writers, fits), label=key.label, what="line"
+        )
+
+    def fits(self, source: LocalSource) -> bool:
+        """Say whether the file still is the one that was delivered so far."""
+        return all(_ends_line(source, one.offset) for one in (self._points, self._lines))
+
+    def deliver(
+        self, source: LocalSource, stretch: Stretch, told: Callable[[int], object]
+    ) -> None:
+        """Deliver what is new of an attempt."""
+        self._attempts.begin(stretch.attempt)
+        while (piece := self._next(source, stretch)) is not None:
+            self._deliver_piece(source, piece, stretch.attempt.number)
+            told(piece.stop)
+        self._attempts.end(stretch.attempt)
+
+    def is_done(self, size: int) -> bool:
+        """Say whether both queues have had a file up to an offset."""
+        return min(self._points.offset, self._lines.offset) >= size
+
+    def catch_up(self, size: int) -> None:
+        """Move on a queue that has had no items for long, so that nobody looks for them again."""
+        if self._points.offset == size and size - self._points.stands > _BEHIND_BYTES_MAX:
+            self._send_points([], size)
+        if self._lines.offset == size and size - self._lines.stands > _BEHIND_BYTES_MAX:
+            self._send_lines([], size)
+
+    def _next(self, source: LocalSource, stretch: Stretch) -> Piece | None:
+        """Return the next piece that one of the queues has not had, up to where the other stands."""
+        first, second = sorted((self._points.offset, self._lines.offset))
+        if not stretch.start <= first < stretch.stop:
+            return None
+        stop = min(second, stretch.stop) if second > first else stretch.stop
+        return self._pieces.next(source.read, first, stop)
+
+    def _deliver_piece(self, source: LocalSource, piece: Piece, attempt: int) -> None:
+        rows = source.decode(piece.start, piece.lines)
+        values = sum(map(len, rows)) - 2 * len(rows)
+        self._pieces.fit(piece, max(values, 2 * len(rows)))
+        parts = None
+        if values > POINTS_MAX or len(rows) > LOG_LINES_MAX:
+            parts = halves(piece)
+        if parts is None:
+            try:
+                self._send_rows(rows, piece, attempt)
+            except RefusedError as error:
+                parts = halves(piece)
+                if parts is None:
+                    self._skip(piece, error)
+        for part in parts or ():
+            self._deliver_piece(source, part, attempt)
+
+    def _send_rows(self, rows: Sequence[Row], piece: Piece, attempt: int) -> None:
+        """Send what a piece holds for each queue whose turn it is.
+
+        Raises:
+            RefusedError: of one of them.
+        """
+        found = points_of_rows(rows, now_us=now_us())
+        losses, label = self._delivery.losses, self._label
+        if self._points.offset == piece.start:
+            if found.count == 0:
+                self._points.pass_over(piece.stop)
+            elif self._send_points(found.series, piece.stop, attempt):
+                losses.add(
+                    label, "point", "left out: the platform has no steps below 0",
+                    count=found.negative,
+                )  # fmt: skip
+                losses.add(
+                    label, "row", "at another time: the clock that wrote it was wrong",
+                    count=found.moved_times,
+                )  # fmt: skip
+        if self._lines.offset == piece.start:
+            if found.texts:
+                self._send_texts(found.texts, piece.stop)
+            else:
+                self._lines.pass_over(piece.stop)
+
+    def _send_points(
+        self, series: Sequence[SeriesColumns], stop: int, attempt: int | None = None
+    ) -> bool:
+        """Send points of lines that end at an offset; say whether it was their turn."""
+        producer = Producer(self._producer.stream, self._producer.rank, attempt)
+        runs, run = self._delivery.runs, self._delivery.run
+
+        def send(part: Sequence[SeriesColumns], until: int) -> bool:
+            answer = self._points.send(
+                until,
+                lambda place: runs.send_points(
+                    run, part, place=place, producer=producer, corrects=True
+                ),
+            )
+            return answer is not None
+
+        *parts, last = _requests(series)
+        if parts and self._points.stands < 0 and not send([], 0):
+            return False
+        # All but the last one leave the queue where it is: it moves by whole lines.
+        return all(send(part, self._points.stands) for part in parts) and send(last, stop)
+
+    def _send_texts(self, texts: Sequence[TextRow], stop: int) -> None:
+        lines, changes = [], []
+        for text in texts:
+            line, changed = line_of_row(text)
+            lines.append(line)
+            changes += changed
+        if self._send_lines(lines, stop):
+            for reason in changes:
+                self._delivery.losses.add(self._label, "value", reason)
+
+    def _send_lines(self, lines: Sequence[LogLine], stop: int) -> bool:
+        runs, run = self._delivery.runs, self._delivery.run
+        answer = self._lines.send(
+            stop,
+            lambda place: runs.send_lines(run, lines, place=place, producer=self._producer),
+        )
+        return answer is not None
+
+    def _skip(self, piece: Piece, error: RefusedError) -> None:
+        """Go on behind a row that the platform refuses."""
+        if self._points.offset == piece.start:
+            self._send_points([], piece.stop)
+        else:
+            self._send_lines([], piece.stop)
+        self._delivery.losses.add(self._label, "row", f"refused: {error}")
+
+
+def _requests(series: Sequence[SeriesColumns]) -> list[list[SeriesColumns]]:
+    """Return series in parts that each fit a request; only rows of very many names need several."""
+    parts: list[list[SeriesColumns]] = [[]]
+    points = 0
+    for one in series:
+        points += len(one.values)
+        if len(parts[-1]) == _BATCH_SERIES or (parts[-1] and points > POINTS_MAX):
+            parts.append([])
+            points = len(one.values)
+        parts[-1].append(one)
+    return parts
+
+
+def _ends_line(source: LocalSource, offset: int) -> bool:
+    """Say whether a line ends before an offset, as where the file was delivered to once."""
+    if offset == 0:
+        return True
+    return offset <= source.size and source.read_raw(offset - 1, offset) == b"\n"
+
+
+def _problems(source: LocalSource) -> list[str]:
+    """Return what of the lines is lost."""
+    found = []
+    if lost := source.lost():
+        found.append(f"rows are lost: {lost_parts_text(lost)}")
+    found += source.damage.sentences(source.read_raw, source.line_number)
+    if source.torn_bytes:
+        found.append(f"a torn last line of {counted(source.torn_bytes, 'byte')} was left out")
+    return found

@@ -1,0 +1,85 @@
+"""A row's values that are no numbers → one line of the platform's log: pure.
+
+The line's message names them, its fields are the values. What the platform has no room or no character
+for is changed as little as it has to be, and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from mapi.wire.times import time_from_us
+
+if TYPE_CHECKING:
+    from mapi.follow.rows import TextRow
+
+__all__ = ["LogLine", "line_of_row", "storable"]
+
+LogLine = dict[str, Any]
+
+#: JSON of one line's fields: the platform takes 64 KiB, and its spelling may be a little longer.
+_FIELDS_BYTES_MAX: Final = 60_000
+#: Nested deeper, a value is kept as its JSON text.
+_DEPTH_MAX: Final = 20
+_NAMES_LENGTH_MAX: Final = 1_000
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_REPLACEMENT: Final = "\ufffd"
+
+
+def line_of_row(row: TextRow) -> tuple[LogLine, list[str]]:
+    """Return the line, and what had to be changed for it, a reason for each value."""
+    changes: list[str] = []
+    fields = {
+        storable(name, changes): _field(value, changes, depth=0)
+        for name, value in row.values.items()
+    }
+    if _size(fields) > _FIELDS_BYTES_MAX:
+        room = max(20, _FIELDS_BYTES_MAX // (8 * len(fields)))
+        for name, value in fields.items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            if len(text) > room:
+                fields[name] = text[:room] + "…"
+                changes.append("cut: a line of the log has room for 64 KiB of fields")
+        if _size(fields) > _FIELDS_BYTES_MAX:  # very many
+            changes += ["left out: a line of the log has room for 64 KiB of fields"] * len(fields)
+            fields = {}
+    names = ", ".join(fields)
+    if len(names) > _NAMES_LENGTH_MAX:
+        names = names[:_NAMES_LENGTH_MAX] + "…"
+    line = {
+        "message": f"step {row.step}: {names}",
+        "fields": fields,
+        "time": time_from_us(row.time_us),
+    }
+    return line, changes
+
+
+def storable(text: str, changes: list[str]) -> str:
+    """Return a text with U+FFFD in place of what the platform has no character for."""
+    if _UNSTORABLE.search(text) is None:
+        return text
+    changes.append("kept with U+FFFD in place of U+0000, which the platform cannot hold")
+    return _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def _size(fields: dict[str, Any]) -> int:
+    return len(json.dumps(fields, ensure_ascii=False).encode(errors="replace"))
+
+
+def _field(value: Any, changes: list[str], *, depth: int) -> Any:
+    if isinstance(value, str):
+        return storable(value, changes)
+    if isinstance(value, (dict, list)) and depth >= _DEPTH_MAX:
+        return storable(json.dumps(value, ensure_ascii=False), changes)
+    if isinstance(value, dict):
+        return {
+            storable(name, changes): _field(inner, changes, depth=depth + 1)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_field(inner, changes, depth=depth + 1) for inner in value]
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        return str(value)
+    return value

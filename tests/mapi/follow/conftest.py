@@ -1,0 +1,64 @@
+"""A served platform, and pushes into it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+from tests.mapi.callers import make_token
+from tests.mapi.serving import serving
+
+import expr_tracker as et
+import mapi
+from expr_tracker.errors import NoRunError
+from mapi.follow.pushing import Pusher, RunReport, push
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.mapi.tenants import Tenant
+
+
+@pytest.fixture(scope="module")
+def url(database_url: str) -> Iterator[str]:
+    with serving(database_url) as found:
+        yield found
+
+
+@pytest.fixture
+def api(url: str, tenant: Tenant) -> Iterator[mapi.Client]:
+    """An admin of the tenant."""
+    with mapi.Client(url, token=make_token(tenant), timeout_seconds=20, tries=1) as found:
+        yield found
+
+
+class Push(Protocol):
+    """How tests push."""
+
+    def __call__(
+        self, *roots: Path, again: bool = False, project: str | None = None
+    ) -> list[RunReport]:
+        """Push what is there at or below folders, as a new program does."""
+        ...
+
+
+@pytest.fixture
+def pushed(url: str, tenant: Tenant) -> Push:
+    token = make_token(tenant)
+    waiting = threading.Event()
+
+    def called(*roots: Path, again: bool = False, project: str | None = None) -> list[RunReport]:
+        with mapi.Client(url, token=token, project=project, timeout_seconds=20, tries=1) as client:
+            return push(Pusher(client, again=again, pause=waiting.wait), roots)
+
+    return called
+
+
+@pytest.fixture(autouse=True)
+def _no_open_run() -> Iterator[None]:
+    yield
+    with contextlib.suppress(NoRunError):
+        et.finish(quiet=True)
