@@ -1,0 +1,316 @@
+/** One chart of curves: the drawing, its legend, and what it has to say of what it cannot show. */
+import { ActionIcon, Menu, Modal, Skeleton, useComputedColorScheme } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useCallback, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
+import classes from "@/charts/curve_chart.module.css";
+import { useCurves, type LineSource, type LoadedLine } from "@/charts/following";
+import { useChartGroup, useSeen } from "@/charts/group";
+import { Legend } from "@/charts/legend";
+import { useIsNear } from "@/charts/near";
+import { NumbersTable } from "@/charts/numbers_table";
+import { drawnLines, notesOf, pictureOf, viewOf, wholeExtent } from "@/charts/picture";
+import { Plot, useColours } from "@/charts/plot";
+import { csvFile, fileName, pngFile, save, sheetOf, svgFile } from "@/charts/saving";
+import type { Range } from "@/charts/scales";
+import type { ChartSettings } from "@/charts/settings";
+import { symbols } from "@/charts/symbols";
+
+export interface CurveChartProps {
+  /** The key of the metric; what it ends with says the unit. */
+  readonly name: string;
+  /** Its lines; all of them stand in the legend, the first ones are drawn. */
+  readonly lines: readonly LineSource[];
+  readonly settings: ChartSettings;
+  /** Pixels of the drawing; by default 200. */
+  readonly height?: number;
+  /** Whether it fills the window; with `onFull` the page keeps it in its address. */
+  readonly isFull?: boolean;
+  readonly onFull?: (isFull: boolean) => void;
+  /** What stands beside the name: pin, move. */
+  readonly actions?: ReactNode;
+}
+
+/** So many lines can be told apart, and are asked for without a click. */
+export const DRAWN_MAX = 20;
+const HEIGHT = 200;
+
+export function CurveChart(props: CurveChartProps): ReactElement {
+  const { name, onFull } = props;
+  const host = useRef<HTMLElement>(null);
+  const isNear = useIsNear(host);
+  const [isFullHere, setIsFullHere] = useState(false);
+  const isFull = props.isFull ?? isFullHere;
+  const setFull = onFull ?? setIsFullHere;
+  const height = props.height ?? HEIGHT;
+  return (
+    <figure ref={host} className={classes.chart} aria-label={name}>
+      {isNear ? (
+        <Content
+          {...props}
+          height={height}
+          onFull={() => {
+            setFull(true);
+          }}
+        />
+      ) : (
+        <Heading name={name} />
+      )}
+      <Modal
+        opened={isFull}
+        onClose={() => {
+          setFull(false);
+        }}
+        fullScreen
+        lockScroll={false}
+        title={name}
+        closeButtonProps={{ "aria-label": "Close" }}
+        classNames={{ body: classes.full ?? "" }}
+      >
+        <Content {...props} height={Math.max(240, window.innerHeight - 280)} onFull={null} />
+      </Modal>
+    </figure>
+  );
+}
+
+function Heading(props: { name: string; children?: ReactNode }): ReactElement {
+  return (
+    <div className={classes.heading}>
+      <h3 className={classes.name} title={props.name}>
+        {props.name}
+      </h3>
+      {props.children}
+    </div>
+  );
+}
+
+interface ContentProps extends Omit<CurveChartProps, "onFull"> {
+  height: number;
+  /** Null: it does already. */
+  onFull: (() => void) | null;
+}
+
+function Content(props: ContentProps): ReactElement {
+  const { name, lines, settings, height, actions, onFull } = props;
+  const group = useChartGroup();
+  const seen = useSeen(group);
+  const scheme = useComputedColorScheme("light");
+  const colours = useColours();
+  const { shown, isShown, toggle, only } = useShown(lines);
+  const [width, setWidth] = useState(0);
+  const [focus, setFocus] = useState<string | null>(null);
+  const [isTable, setIsTable] = useState(false);
+  const loaded = useCurves(shown, { axis: settings.axis, seen, buckets: bucketsFor(width) });
+  const look = useMemo(() => ({ settings, seen, scheme, focus }), [settings, seen, scheme, focus]);
+  const drawn = useMemo(() => drawnLines(loaded, look), [loaded, look]);
+  const view = useMemo(() => viewOf(drawn, look), [drawn, look]);
+  const picture = useMemo(
+    () => (view === null ? null : pictureOf(drawn, view, { settings, name, colours })),
+    [drawn, view, settings, name, colours],
+  );
+  const notes = useMemo(() => notesOf(drawn, view), [drawn, view]);
+  const whole = useMemo<Range>(
+    () =>
+      wholeExtent(
+        drawn.map(({ data }) => data),
+        settings.isLogX,
+      ) ?? [0, 1],
+    [drawn, settings.isLogX],
+  );
+  const failure = loaded.find(({ error }) => error !== null && error !== undefined);
+  const isLoading = loaded.some((line) => line.isLoading);
+  const isWaiting = loaded.some(({ data, error }) => data === null && !error);
+  const onWidth = useCallback((found: number) => {
+    setWidth(found);
+  }, []);
+  const noteText = [notes.points, ...notes.missing].join(" · ");
+
+  return (
+    <>
+      <Heading name={name}>
+        {isLoading && <span className={classes.busy} role="status" aria-label="Loading points" />}
+        {seen !== null && (
+          <ActionIcon
+            size="sm"
+            aria-label="Show all"
+            title="Show all (0)"
+            onClick={() => {
+              group.zoomTo(null);
+            }}
+          >
+            {symbols.all}
+          </ActionIcon>
+        )}
+        {actions}
+        <ChartMenu
+          onFull={onFull}
+          onTable={() => {
+            setIsTable(true);
+          }}
+          onPicture={(form) => {
+            if (picture === null) return;
+            const sheet = sheetOf(picture, drawn, { title: name, notes: noteText });
+            attempt(async () => {
+              const file = form === "svg" ? svgFile(sheet) : await pngFile(sheet);
+              save(file, fileName(name, form));
+            });
+          }}
+          onCsv={() => {
+            attempt(async () => {
+              save(await csvFile(shown), fileName(name, "csv"));
+            });
+          }}
+        />
+      </Heading>
+      {picture !== null && view !== null ? (
+        <Plot
+          {...{ name, axis: settings.axis, lines: drawn, view, picture, whole, height, group }}
+          onWidth={onWidth}
+        />
+      ) : (
+        <Instead {...{ height, isWaiting, failure }} hasLines={shown.length > 0} />
+      )}
+      <p className={classes.notes} title={noteText}>
+        <span>{notes.points}</span>
+        {notes.missing.map((text) => (
+          <span key={text} className={classes.missing}>
+            {text}
+          </span>
+        ))}
+        {lines.length > shown.length && (
+          <span>
+            {shown.length} of {lines.length} lines
+          </span>
+        )}
+      </p>
+      <div className={classes.legend}>
+        <Legend
+          {...{ lines, isShown, onToggle: toggle, onOnly: only, onFocus: setFocus }}
+          failureOf={(id) => failureText(loaded, id)}
+        />
+      </div>
+      {isTable && view !== null && (
+        <NumbersTable
+          title={name}
+          axis={settings.axis}
+          lines={drawn}
+          seen={[view.xScale.from(view.x[0]), view.xScale.from(view.x[1])]}
+          isOpen
+          onClose={() => {
+            setIsTable(false);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** What stands where no line can be drawn. */
+function Instead(props: {
+  height: number;
+  isWaiting: boolean;
+  hasLines: boolean;
+  failure: LoadedLine | undefined;
+}): ReactElement {
+  const { height, isWaiting, hasLines, failure } = props;
+  if (hasLines && isWaiting) return <Skeleton height={height} />;
+  const text = !hasLines
+    ? "All lines are hidden: click one below."
+    : failure === undefined
+      ? "There is nothing to draw on these axes."
+      : messageOf(failure.error);
+  return (
+    <div className={classes.instead} style={{ height }} role={failure ? "alert" : undefined}>
+      {text}
+    </div>
+  );
+}
+
+function ChartMenu(props: {
+  onFull: (() => void) | null;
+  onTable: () => void;
+  onPicture: (form: "png" | "svg") => void;
+  onCsv: () => void;
+}): ReactElement {
+  const { onFull, onTable, onPicture, onCsv } = props;
+  return (
+    <>
+      {onFull !== null && (
+        <ActionIcon size="sm" aria-label="Full screen" title="Full screen" onClick={onFull}>
+          {symbols.full}
+        </ActionIcon>
+      )}
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon size="sm" aria-label="More of this chart">
+            {symbols.more}
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={onTable}>Show the numbers</Menu.Item>
+          <Menu.Divider />
+          <Menu.Item
+            onClick={() => {
+              onPicture("png");
+            }}
+          >
+            Save as PNG
+          </Menu.Item>
+          <Menu.Item
+            onClick={() => {
+              onPicture("svg");
+            }}
+          >
+            Save as SVG
+          </Menu.Item>
+          <Menu.Item onClick={onCsv}>Save all points as CSV</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </>
+  );
+}
+
+/** Which lines are drawn: the first ones, until a reader chooses. */
+function useShown(lines: readonly LineSource[]) {
+  const [choices, setChoices] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const shown = useMemo(
+    () => lines.filter(({ id }, at) => choices.get(id) ?? at < DRAWN_MAX),
+    [lines, choices],
+  );
+  const ids = useMemo(() => new Set(shown.map(({ id }) => id)), [shown]);
+  const isShown = useCallback((id: string) => ids.has(id), [ids]);
+  const toggle = useCallback(
+    (id: string) => {
+      setChoices((known) => new Map(known).set(id, !ids.has(id)));
+    },
+    [ids],
+  );
+  const only = useCallback(
+    (id: string) => {
+      const isAlone = ids.size === 1 && ids.has(id);
+      setChoices(isAlone ? new Map() : new Map(lines.map((line) => [line.id, line.id === id])));
+    },
+    [ids, lines],
+  );
+  return { shown, isShown, toggle, only };
+}
+
+/** At least one bucket a pixel; few sizes, so that a little more width asks nothing anew. */
+function bucketsFor(width: number): number {
+  return width <= 500 ? 500 : width <= 1_000 ? 1_000 : 2_000;
+}
+
+function failureText(loaded: readonly LoadedLine[], id: string): string | null {
+  const line = loaded.find(({ source }) => source.id === id);
+  return line?.error === null || line?.error === undefined ? null : messageOf(line.error);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Does something that may fail after a click; then the reader hears of it. */
+function attempt(action: () => Promise<void>): void {
+  action().catch((error: unknown) => {
+    notifications.show({ color: "red", title: "That did not work", message: messageOf(error) });
+  });
+}

@@ -1,0 +1,277 @@
+/** The drawing of a chart: a canvas that is looked at with a pointer or with keys. */
+import { useComputedColorScheme } from "@mantine/core";
+import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
+import { placeText } from "@/charts/axes";
+import { nearestEntry } from "@/charts/columns";
+import { Frame, type Colours, type Gestures, type Picture } from "@/charts/frame";
+import { useHover, type ChartGroup } from "@/charts/group";
+import { entrySteps, entryText } from "@/charts/picture";
+import classes from "@/charts/plot.module.css";
+import { panned, zoomed, type Range } from "@/charts/scales";
+import type { DrawnLine, View } from "@/charts/scene";
+import type { Axis } from "@/charts/reading";
+
+const ZOOM = 0.5;
+const PAN = 0.25;
+/** More values than this hide the drawing behind them. */
+const TOLD_MAX = 12;
+
+/** Reads the colours of the theme from the tokens of the page. */
+function coloursOf(element: Element): Colours {
+  const style = getComputedStyle(element);
+  const token = (name: string): string => style.getPropertyValue(name).trim();
+  return {
+    text: token("--text"),
+    dim: token("--text-dim"),
+    grid: token("--grid"),
+    border: token("--border-control"),
+    surface: token("--surface"),
+    face: style.fontFamily,
+  };
+}
+
+/** Returns the colours of the theme, and others when it changes. */
+export function useColours(): Colours {
+  const scheme = useComputedColorScheme("light");
+  return useMemo(() => coloursOf(document.body), [scheme]); // eslint-disable-line react-hooks/exhaustive-deps -- the tokens follow the scheme
+}
+
+export interface PlotProps {
+  readonly name: string;
+  readonly axis: Axis;
+  readonly lines: readonly DrawnLine[];
+  readonly view: View;
+  readonly picture: Picture;
+  /** All that the axis has; zooming stays inside. */
+  readonly whole: Range;
+  readonly height: number;
+  readonly group: ChartGroup;
+  readonly onWidth: (width: number) => void;
+}
+
+export function Plot(props: PlotProps): ReactElement {
+  const { view, picture, height, group, onWidth } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const frame = useRef<Frame | null>(null);
+  const latest = useRef({ view, picture });
+  const [isPointed, setIsPointed] = useState(false);
+  const [plotBox, setPlotBox] = useState({ left: 0, width: 1 });
+
+  useEffect(() => {
+    latest.current = { view, picture };
+    frame.current?.show(picture);
+  }, [view, picture]);
+
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return;
+    const place = (share: number): number => {
+      const { x, xScale } = latest.current.view;
+      return xScale.from(x[0] + share * (x[1] - x[0]));
+    };
+    const gestures: Gestures = {
+      onSelect: (from, to) => {
+        group.zoomTo([place(from), place(to)]);
+      },
+      onPoint: (at) => {
+        setIsPointed(at !== null);
+        group.pointAt(at === null ? null : place(at));
+      },
+      onReset: () => {
+        group.zoomTo(null);
+      },
+    };
+    const size = { width: Math.max(80, element.clientWidth), height };
+    const made = new Frame(element, size, latest.current.picture, gestures);
+    frame.current = made;
+    const noteBox = (): void => {
+      setPlotBox({ left: made.box.left, width: made.box.width });
+    };
+    const observer = new ResizeObserver(() => {
+      const width = Math.max(80, element.clientWidth);
+      made.resize({ width, height });
+      onWidth(width);
+      noteBox();
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      frame.current = null;
+    };
+  }, [group, height, onWidth]);
+
+  useEffect(() => {
+    const follow = (): void => {
+      const { x, xScale } = latest.current.view;
+      const at = group.hover === null ? NaN : xScale.to(group.hover);
+      frame.current?.pointAt(Number.isFinite(at) ? (at - x[0]) / (x[1] - x[0]) : null);
+    };
+    return group.onHover(follow);
+  }, [group]);
+
+  return (
+    <div className={classes.plot}>
+      <div
+        ref={host}
+        className={classes.host}
+        tabIndex={0}
+        role="application"
+        aria-label={describe(props)}
+        onKeyDown={(event) => {
+          steer(event, props);
+        }}
+        onFocus={() => {
+          setIsPointed(true);
+        }}
+        onBlur={() => {
+          setIsPointed(false);
+          group.pointAt(null);
+        }}
+      />
+      {isPointed && <Told {...props} plotBox={plotBox} />}
+    </div>
+  );
+}
+
+function describe({ name, axis, lines }: PlotProps): string {
+  const count = lines.length === 1 ? "one line" : `${lines.length} lines`;
+  return (
+    `Chart of ${name} over ${axis === "step" ? "steps" : axis}, ${count}. Left and right go along the points, ` +
+    "with shift they move the part that is seen; plus and minus zoom, 0 shows all."
+  );
+}
+
+/** What keys do: the same as the pointer. */
+function steer(event: KeyboardEvent, props: PlotProps): void {
+  const { group, view, whole, lines } = props;
+  const seen: Range = [view.xScale.from(view.x[0]), view.xScale.from(view.x[1])];
+  const middle = (seen[0] + seen[1]) / 2;
+  const around =
+    group.hover !== null && group.hover >= seen[0] && group.hover <= seen[1] ? group.hover : middle;
+  const side = event.key === "ArrowLeft" ? -1 : 1;
+  switch (event.key) {
+    case "ArrowLeft":
+    case "ArrowRight":
+      if (event.shiftKey) group.zoomTo(panned(seen, side * PAN, whole));
+      else group.pointAt(nextPlace(lines, group.hover, { side, seen }));
+      break;
+    case "Home":
+      group.pointAt(seen[0]);
+      break;
+    case "End":
+      group.pointAt(seen[1]);
+      break;
+    case "+":
+    case "=":
+      group.zoomTo(zoomed(seen, around, ZOOM, whole));
+      break;
+    case "-":
+      group.zoomTo(zoomed(seen, around, 1 / ZOOM, whole));
+      break;
+    case "0":
+      group.zoomTo(null);
+      break;
+    case "Escape":
+      if (group.hover === null) return;
+      group.pointAt(null);
+      break;
+    default:
+      return;
+  }
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** Returns the nearest place on one side where a line has an entry. */
+function nextPlace(
+  lines: readonly DrawnLine[],
+  from: number | null,
+  { side, seen }: { side: number; seen: Range },
+): number {
+  if (from === null) return side > 0 ? seen[0] : seen[1];
+  let best = NaN;
+  for (const { data } of lines) {
+    const at = nearestEntry(data, from);
+    for (const entry of [at - 1, at, at + 1]) {
+      if (entry < 0 || entry >= data.length) continue;
+      const place = data.lastX[entry] as number;
+      const isFurther = side > 0 ? place > from : place < from;
+      const isNearer = Number.isNaN(best) || Math.abs(place - from) < Math.abs(best - from);
+      if (isFurther && isNearer && place >= seen[0] && place <= seen[1]) best = place;
+    }
+  }
+  return Number.isNaN(best) ? from : best;
+}
+
+/** The values where one points, beside the pointer. */
+function Told(
+  props: PlotProps & { plotBox: { left: number; width: number } },
+): ReactElement | null {
+  const { axis, lines, view, group, plotBox } = props;
+  const hover = useHover(group);
+  if (hover === null) return null;
+  const share = (view.xScale.to(hover) - view.x[0]) / (view.x[1] - view.x[0]);
+  if (!(share >= 0 && share <= 1)) return null;
+  const reach = ((view.x[1] - view.x[0]) / plotBox.width) * 4;
+  const found = lines.flatMap((line) => {
+    const at = entryNear(line, hover, view.xScale.kind === "linear" ? reach : 0);
+    return at < 0 ? [] : [{ line, at }];
+  });
+  const told = found.sort((a, b) => rank(b.line, b.at) - rank(a.line, a.at)).slice(0, TOLD_MAX);
+  const nearest = told[0];
+  const isLeft = share > 0.5;
+  const left = plotBox.left + share * plotBox.width;
+  return (
+    <div
+      className={classes.told}
+      data-side={isLeft ? "left" : "right"}
+      style={{ left }}
+      role="status"
+    >
+      <p className={classes.place}>{placeText(axis, hover)}</p>
+      <ul>
+        {told.map(({ line, at }) => (
+          <li key={line.name}>
+            <span className={classes.swatch} style={{ background: line.colour }} />
+            <span className={classes.name}>{line.name}</span>
+            <span className={classes.value}>{entryText(line.data, at)}</span>
+          </li>
+        ))}
+      </ul>
+      {found.length > TOLD_MAX && <p>and {found.length - TOLD_MAX} more</p>}
+      {nearest !== undefined && (
+        <p className={classes.steps}>{entrySteps(nearest.line.data, nearest.at)}</p>
+      )}
+    </div>
+  );
+}
+
+/** Returns the entry under the pointer; one with something that is not finite goes before others. */
+function entryNear({ data }: DrawnLine, place: number, reach: number): number {
+  const nearest = nearestEntry(data, place);
+  for (let away = 0; away < data.length; away++) {
+    const around = away === 0 ? [nearest] : [nearest - away, nearest + away];
+    const inReach = around.filter(
+      (at) =>
+        at >= 0 &&
+        at < data.length &&
+        Math.abs(place - ((data.firstX[at] as number) + (data.lastX[at] as number)) / 2) <= reach,
+    );
+    if (inReach.length === 0) break;
+    const marked = inReach.find(
+      (at) =>
+        (data.nans[at] as number) +
+          (data.plusInfinities[at] as number) +
+          (data.minusInfinities[at] as number) >
+        0,
+    );
+    if (marked !== undefined) return marked;
+  }
+  return nearest;
+}
+
+function rank({ data }: DrawnLine, at: number): number {
+  const value = data.last[at] as number;
+  return Number.isNaN(value) ? Infinity : value;
+}

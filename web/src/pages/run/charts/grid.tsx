@@ -1,0 +1,121 @@
+/** The charts in rows; only those near to what is seen are there. */
+import { ActionIcon } from "@mantine/core";
+import { useElementSize, useMergedRef } from "@mantine/hooks";
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useLayoutEffect, useRef, useState, type ReactElement } from "react";
+import { CurveChart } from "@/charts/curve_chart";
+import type { ChartSettings } from "@/charts/settings";
+import { symbols } from "@/charts/symbols";
+import type { ChartOfKey } from "@/pages/run/charts/charts";
+import classes from "@/pages/run/charts/charts.module.css";
+
+const CHART_WIDTH_MIN = 380;
+const CHART_HEIGHT = 348;
+const GAP = 8;
+
+export interface GridProps {
+  readonly charts: readonly ChartOfKey[];
+  readonly settings: ChartSettings;
+  readonly pins: readonly string[];
+  readonly full: string | undefined;
+  readonly onPin: (key: string) => void;
+  readonly onMove: (key: string, by: -1 | 1) => void;
+  readonly onFull: (key: string | undefined) => void;
+}
+
+export function Grid(props: GridProps): ReactElement {
+  const { charts } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const { ref, width } = useElementSize();
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    const element = host.current;
+    if (element !== null) setTop(element.getBoundingClientRect().top + window.scrollY);
+  }, [width]);
+  const columns = Math.max(1, Math.floor((width + GAP) / (CHART_WIDTH_MIN + GAP)));
+  const rows = useWindowVirtualizer({
+    count: Math.ceil(charts.length / columns),
+    estimateSize: () => CHART_HEIGHT + GAP,
+    overscan: 1,
+    scrollMargin: top,
+  });
+  const merged = useMergedRef(host, ref);
+  return (
+    <div ref={merged} className={classes.rows} style={{ height: rows.getTotalSize() }}>
+      {width > 0 &&
+        rows.getVirtualItems().map((row) => (
+          <div
+            key={row.key}
+            className={classes.row}
+            style={{
+              height: CHART_HEIGHT,
+              gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`,
+              transform: `translateY(${row.start - top}px)`,
+            }}
+          >
+            {charts.slice(row.index * columns, (row.index + 1) * columns).map((chart) => (
+              <Card key={chart.key} chart={chart} {...props} />
+            ))}
+          </div>
+        ))}
+    </div>
+  );
+}
+
+function Card(props: GridProps & { chart: ChartOfKey }): ReactElement {
+  const { chart, settings, pins, full, onPin, onMove, onFull } = props;
+  const { key } = chart;
+  const place = pins.indexOf(key);
+  const isPinned = place >= 0;
+  return (
+    <CurveChart
+      name={key}
+      lines={chart.lines}
+      settings={settings}
+      isFull={full === key}
+      onFull={(isFull) => {
+        onFull(isFull ? key : undefined);
+      }}
+      actions={
+        <>
+          {isPinned && place > 0 && (
+            <ActionIcon
+              size="sm"
+              aria-label={`Move ${key} forward`}
+              title="Move forward"
+              onClick={() => {
+                onMove(key, -1);
+              }}
+            >
+              {symbols.forward}
+            </ActionIcon>
+          )}
+          {isPinned && place < pins.length - 1 && (
+            <ActionIcon
+              size="sm"
+              aria-label={`Move ${key} back`}
+              title="Move back"
+              onClick={() => {
+                onMove(key, 1);
+              }}
+            >
+              {symbols.back}
+            </ActionIcon>
+          )}
+          <ActionIcon
+            size="sm"
+            aria-label={isPinned ? `Unpin ${key}` : `Pin ${key}`}
+            aria-pressed={isPinned}
+            title={isPinned ? "Unpin" : "Pin: it stands first"}
+            variant={isPinned ? "light" : "subtle"}
+            onClick={() => {
+              onPin(key);
+            }}
+          >
+            {symbols.pin}
+          </ActionIcon>
+        </>
+      }
+    />
+  );
+}

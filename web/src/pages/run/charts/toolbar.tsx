@@ -1,0 +1,131 @@
+/** What a reader chooses for all charts of a run. */
+import { Select, Switch, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { useState, type ReactElement } from "react";
+import { WEIGHTS } from "@/charts/smoothing";
+import { wholeNumber } from "@/base/numbers";
+import type { ChartsAddress } from "@/pages/run/charts/address";
+import classes from "@/pages/run/charts/charts.module.css";
+
+/** Long lists are searched, not read. */
+const OPTIONS_MAX = 50;
+const TYPING_MS = 200;
+
+export function Toolbar(props: {
+  address: ChartsAddress;
+  /** Series that curves can be drawn over. */
+  axes: readonly string[];
+  labels: readonly string[];
+  found: number;
+  total: number;
+  onChange: (change: ChartsAddress) => void;
+}): ReactElement {
+  const { address, axes, labels, found, total, onChange } = props;
+  return (
+    <div className={classes.toolbar}>
+      <KeySearch
+        key={address.charts ?? ""}
+        looked={address.charts ?? ""}
+        onLook={(charts) => {
+          onChange({ charts });
+        }}
+      />
+      <span className={classes.count} role="status">
+        {found === total ? wholeNumber(total) : `${wholeNumber(found)} of ${wholeNumber(total)}`}{" "}
+        {total === 1 ? "chart" : "charts"}
+      </span>
+      <Select
+        aria-label="Drawn over"
+        className={classes.axis}
+        data={[
+          {
+            group: "Over",
+            items: [
+              { value: "step", label: "over steps" },
+              { value: "run_time", label: "over run time" },
+              { value: "time", label: "over wall time" },
+            ],
+          },
+          { group: "Over a metric", items: axes.map((name) => ({ value: name, label: name })) },
+        ]}
+        value={address.x ?? "step"}
+        searchable
+        limit={OPTIONS_MAX}
+        allowDeselect={false}
+        onChange={(x) => {
+          if (x !== null) onChange({ x, zoom: undefined });
+        }}
+      />
+      <Select
+        aria-label="Smoothing"
+        className={classes.smoothing}
+        data={WEIGHTS.map((weight) => ({ value: String(weight), label: weightText(weight) }))}
+        value={String(address.smooth ?? 0)}
+        allowDeselect={false}
+        onChange={(weight) => {
+          if (weight !== null) onChange({ smooth: Number(weight) });
+        }}
+      />
+      {labels.length > 0 && (
+        <Select
+          aria-label="Coloured by"
+          className={classes.by}
+          data={[
+            { value: "", label: "colour by series" },
+            ...labels.map((label) => ({ value: label, label: `colour by ${label}` })),
+          ]}
+          value={address.by ?? ""}
+          allowDeselect={false}
+          onChange={(by) => {
+            if (by !== null) onChange({ by });
+          }}
+        />
+      )}
+      <Switch
+        label="log x"
+        checked={address.logx ?? false}
+        onChange={(event) => {
+          onChange({ logx: event.currentTarget.checked || undefined });
+        }}
+      />
+      <Switch
+        label="log y"
+        checked={address.logy ?? false}
+        onChange={(event) => {
+          onChange({ logy: event.currentTarget.checked || undefined });
+        }}
+      />
+      <Switch
+        label="clip outliers"
+        checked={address.clip ?? false}
+        onChange={(event) => {
+          onChange({ clip: event.currentTarget.checked || undefined });
+        }}
+      />
+    </div>
+  );
+}
+
+function KeySearch(props: { looked: string; onLook: (text: string) => void }): ReactElement {
+  const [text, setText] = useState(props.looked);
+  const look = useDebouncedCallback(props.onLook, TYPING_MS);
+  return (
+    <TextInput
+      type="search"
+      aria-label="Search keys"
+      placeholder="Search keys"
+      className={classes.search}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        look(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+/** Returns what a weight means: about how many points count. */
+function weightText(weight: number): string {
+  if (weight === 0) return "no smoothing";
+  return `${weight} (≈ ${wholeNumber(Math.round(1 / (1 - weight)))} points)`;
+}
