@@ -50,8 +50,9 @@ _HEADERS: Final = {
     b"content-security-policy": _POLICY.encode(),
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
-    # The link that signs in once stands in an address.
-    b"referrer-policy": b"no-referrer",
+    # The link that signs in once stands in an address: no other origin sees it. With no-referrer a
+    # browser would not say either that a form of ours is ours: its Origin would be "null".
+    b"referrer-policy": b"same-origin",
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
     b"permissions-policy": b"camera=(), microphone=(), geolocation=()",

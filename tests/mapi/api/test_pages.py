@@ -218,7 +218,7 @@ async def test_a_page_runs_nothing_but_our_files_and_asks_nobody_else(
     assert [name for name, one in policy.items() if "unsafe-inline" in one] == ["style-src-attr"]
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["x-frame-options"] == "DENY"
-    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["referrer-policy"] == "same-origin"
     assert answer.headers["cross-origin-opener-policy"] == "same-origin"
     assert "access-control-allow-origin" not in answer.headers
 
