@@ -15,7 +15,8 @@ from mapi.api.description import BODY
 from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_of
 from mapi.database.door import Connection, Database
-from mapi.tracking.logs import LogQuery, append_lines, checked_lines, read_lines
+from mapi.errors import Fault, InvalidError
+from mapi.tracking.logs import LINE_MAX, LogQuery, append_lines, checked_lines, read_lines
 from mapi.tracking.pruned import read_pruned
 from mapi.tracking.runs import project_of
 from mapi.tracking.writing import Counts
@@ -27,7 +28,6 @@ from mapi.wire.notes import LogAppend, LogPage
 __all__ = ["append", "read"]
 
 _LINES_MAX = 1_000
-_LINE_MAX = 2**63 - 1
 #: Of the text that is looked for.
 _TEXT_LENGTH_MAX = 200
 
@@ -61,14 +61,31 @@ async def read(  # noqa: PLR0913, PLR0917 - the query's own parameters, given by
     database: NamedDependency[Database],
     run: FromPath[str],
     level: FromQuery[LogLevel] = LogLevel.DEBUG,
-    after: Annotated[int | None, QueryParameter(ge=0, le=_LINE_MAX)] = None,
+    after: Annotated[int | None, QueryParameter(ge=0, le=LINE_MAX)] = None,
+    before: Annotated[int | None, QueryParameter(ge=0, le=LINE_MAX)] = None,
     q: Annotated[str, QueryParameter(max_length=_TEXT_LENGTH_MAX)] = "",
     limit: Annotated[int, QueryParameter(ge=1, le=_LINES_MAX)] = 500,
 ) -> LogPage:
-    """Return the newest lines, or with `after` those that follow; `level` is the least shown."""
+    """Return the newest lines, with `before` of those before it, with `after` what follows it.
+
+    `level` is the least shown.
+    """
+    if after is not None and before is not None:
+        raise InvalidError(
+            Fault(
+                "/query/before",
+                "`after` goes on to newer lines, `before` to older: give one of them",
+            )
+        )
     run_id = uuid_from_text(RUN, run)
     # What no line can hold, none holds; the database would not even take the question.
-    wanted = LogQuery(level=level, text=q, after=after, limit=limit)
+    wanted = LogQuery(
+        level=level,
+        text=q,
+        after=after,
+        before=LINE_MAX if before is None else before,
+        limit=limit,
+    )
     async with database.snapshot(request.user.reach) as connection:
         request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
         lines = [] if "\x00" in q else await read_lines(connection, run_id, wanted)

@@ -40,6 +40,7 @@ _INT32_MAX: Final = 2**31 - 1
 _WHOLE: Final = {
     "after": (0, INT64_MAX),
     "attempt": (1, ATTEMPT_MAX),
+    "before": (0, INT64_MAX),
     "buckets": (1, _INT32_MAX),
     "from": (0, STEP_MAX),
     "limit": (1, _INT32_MAX),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mapi.wire.notes import LogLine
 
 __all__ = [
+    "LINE_MAX",
     "LOG_FIELDS_BYTES_MAX",
     "LogQuery",
     "append_lines",
@@ -51,6 +52,8 @@ __all__ = [
 LOG_FIELDS_BYTES_MAX: Final = 65_536
 #: A page ends behind the line that fills it: a few hundred of the longest ones.
 _PAGE_BYTES_MAX: Final = 8 << 20
+#: Above the id of every line.
+LINE_MAX: Final = 2**63 - 1
 _LEVELS: Final = tuple(LogLevel)
 
 
@@ -75,6 +78,8 @@ class LogQuery:
     """What the message holds somewhere, in any case of letters."""
     after: int | None = None
     """Behind which line; ``None`` are the newest."""
+    before: int = LINE_MAX
+    """Of the newest those before this line; nothing to lines behind one."""
     limit: int = 500
 
 
@@ -209,7 +214,9 @@ async def read_lines(connection: Connection, run_id: UUID, wanted: LogQuery) -> 
         "limit": wanted.limit,
     }
     if wanted.after is None:
-        cursor = await connection.execute(query("logs.read_newest"), about)
+        cursor = await connection.execute(
+            query("logs.read_newest"), {**about, "before": wanted.before}
+        )
         rows = _within_bytes(await cursor.fetchall())[::-1]
     else:
         cursor = await connection.execute(

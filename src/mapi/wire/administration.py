@@ -12,6 +12,7 @@ from mapi.wire.runs import ProjectName
 __all__ = [
     "AuditEntry",
     "AuditPage",
+    "BudgetUse",
     "CorrectionBody",
     "Deleted",
     "Health",
@@ -24,6 +25,7 @@ __all__ = [
     "ProjectCreate",
     "ProjectFacts",
     "ProjectPage",
+    "RunBudgets",
     "TokenCreate",
     "TokenFacts",
     "TokenMade",
@@ -140,6 +142,22 @@ class LimitsAnswer(Answer, kw_only=True):
 
     tracking: Annotated[dict[str, LimitValue], Meta(description="By budget.")]
     requests: Annotated[dict[str, int], Meta(description="Sizes and counts of one request.")]
+
+
+class BudgetUse(Answer, kw_only=True):
+    """How a run stands with one budget."""
+
+    used: Annotated[
+        int | None, Meta(description="What is kept; null where each series or item is measured.")
+    ]
+    limit: Annotated[LimitValue, Meta(description="How much may be.")]
+    dropped: Annotated[int, Meta(description="What it had no room for.")] = 0
+
+
+class RunBudgets(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/budgets`."""
+
+    budgets: Annotated[dict[Budget, BudgetUse], Meta(description="By budget.")]
 
 
 class UsageRow(Answer, kw_only=True):

@@ -172,6 +172,12 @@ async def test_log_lines_are_read_newest_first_or_followed(
         first = page["lines"][0]
         assert (first["fields"], first["stream"], first["rank"]) == ({"at": 0}, "data", 1)
         assert await messages(after=page["next_after"], limit=1) == ["Line 3"]
+        whole = (await call("GET", "/logs"))["lines"]
+        assert await messages(before=whole[5]["id"], limit=2) == ["Line 3", "Line 4"]
+        assert await messages(before=whole[6]["id"], level="warning") == ["Line 2", "Line 3"]
+        assert await messages(before=whole[0]["id"]) == []
+        both = await call("GET", "/logs", after=1, before=2, status=422)
+        assert both["errors"][0]["pointer"] == "/query/before"
         last = (await call("GET", "/logs"))["next_after"]
         assert await call("GET", "/logs", after=last) == {
             "lines": [],
@@ -209,6 +215,14 @@ async def test_log_budgets_count_lines_and_bytes(database: Database, tenant: Ten
             ("/lines/4", "log_lines"),
         ]
         assert warned(tenant) == {"log_bytes": 1, "log_lines": 1}
+        budgets = (await call("GET", "/budgets"))["budgets"]
+        assert budgets["log_lines"] == {"used": 3, "limit": 3, "dropped": 1}
+        assert budgets["log_bytes"] == {"used": 8, "limit": 10, "dropped": 1}
+        assert budgets["points_per_series"] == {"used": None, "limit": 10_000, "dropped": 0}
+        await call("PUT", "/tags", {"tags": {"a": "1", "b": "2"}})
+        await call("POST", "/params", {"params": {"lr": 0.1}})
+        budgets = (await call("GET", "/budgets"))["budgets"]
+        assert (budgets["tags"]["used"], budgets["params"]["used"]) == (2, 1)
 
 
 async def test_spans_are_kept_to_their_budget_and_read_by_start(

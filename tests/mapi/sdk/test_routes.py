@@ -212,6 +212,9 @@ REACHED: dict[tuple[str, str], Reach] = {
     ("GET", "/v1/runs/{run}/attempts"): Reach(
         lambda ask, world: ask("runs.attempts", world.attempt), [runs.AttemptFacts]
     ),
+    ("GET", "/v1/runs/{run}/budgets"): Reach(
+        lambda ask, world: ask("runs.budgets", world.timed), dict
+    ),
     ("GET", "/v1/runs/{run}/writers"): Reach(
         lambda ask, world: ask("runs.writers", world.timed), dict
     ),

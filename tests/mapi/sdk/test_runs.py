@@ -138,6 +138,7 @@ def test_lines_keep_their_order_and_fields(asking: Asking) -> None:
     assert found[0].fields == {"loss": "NaN"}
     assert found[1].time == TIME
     assert [one.message for one in asking("runs.lines", run, level="warning")] == ["first"]
+    assert [one.message for one in asking("runs.lines", run, before=found[1].id)] == ["first"]
     assert [one.message for one in asking("runs.lines", run, text="ir", after=found[0].id)] == [
         "third"
     ]

@@ -26,6 +26,7 @@ from run_logs
 where
     tenant_id = mapi.current_tenant()
     and run_id = %(run)s
+    and id < %(before)s
     and level = any (%(levels)s)
     and (%(text)s = '' or position(lower(%(text)s) in lower(message)) > 0)
 order by id desc

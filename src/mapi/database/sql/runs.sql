@@ -90,3 +90,16 @@ where run.tenant_id = mapi.current_tenant() and run.id = %(id)s
 
 -- name: project_of
 select project_id from runs where tenant_id = mapi.current_tenant() and id = %(id)s
+
+-- name: read_budgets
+-- What a run has kept, and the layers that say how much it may.
+select
+    run.project_id, tenant.limits, project.limits, run.limits, run.dropped,
+    run.series_count, run.point_count, run.log_count, run.log_bytes, run.span_count, run.span_bytes,
+    run.media_count, run.media_bytes,
+    (select count(*) from run_params where tenant_id = run.tenant_id and run_id = run.id),
+    (select count(*) from run_tags where tenant_id = run.tenant_id and run_id = run.id)
+from runs as run
+join projects as project on project.tenant_id = run.tenant_id and project.id = run.project_id
+join tenants as tenant on tenant.id = run.tenant_id
+where run.tenant_id = mapi.current_tenant() and run.id = %(run)s

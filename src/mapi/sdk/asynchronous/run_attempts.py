@@ -10,6 +10,7 @@ from mapi.sdk.arguments import query_of
 from mapi.sdk.asynchronous.resource import AsyncResource
 from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_producer, given, plain, time_text
+from mapi.wire.administration import RunBudgets
 from mapi.wire.metrics import Writers
 from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts
 from mapi.wire.runs import AttemptBody, AttemptEnd, AttemptFacts, AttemptList
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from mapi.sdk.calls import Named, Producer
     from mapi.sdk.checks import Time
+    from mapi.wire.administration import BudgetUse
+    from mapi.wire.enums import Budget
 
 __all__ = ["AsyncRunAttempts"]
 
@@ -107,6 +110,10 @@ class AsyncRunAttempts(AsyncResource):
         """Return the highest sequence number that was taken of each writer."""
         found = await self._get("runs", id_of(run), "writers", answer=Writers)
         return {one.writer: one.seq for one in found.writers}
+
+    async def budgets(self, run: Named) -> dict[Budget, BudgetUse]:
+        """Return how much of each budget the run has used, and what was dropped."""
+        return (await self._get("runs", id_of(run), "budgets", answer=RunBudgets)).budgets
 
     async def put_config(
         self, run: Named, content: Mapping[str, Any], *, producer: Producer | None = None

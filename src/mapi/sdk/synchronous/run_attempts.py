@@ -12,6 +12,7 @@ from mapi.sdk.arguments import query_of
 from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_producer, given, plain, time_text
 from mapi.sdk.synchronous.resource import Resource
+from mapi.wire.administration import RunBudgets
 from mapi.wire.metrics import Writers
 from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts
 from mapi.wire.runs import AttemptBody, AttemptEnd, AttemptFacts, AttemptList
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from mapi.sdk.calls import Named, Producer
     from mapi.sdk.checks import Time
+    from mapi.wire.administration import BudgetUse
+    from mapi.wire.enums import Budget
 
 __all__ = ["RunAttempts"]
 
@@ -109,6 +112,10 @@ class RunAttempts(Resource):
         """Return the highest sequence number that was taken of each writer."""
         found = self._get("runs", id_of(run), "writers", answer=Writers)
         return {one.writer: one.seq for one in found.writers}
+
+    def budgets(self, run: Named) -> dict[Budget, BudgetUse]:
+        """Return how much of each budget the run has used, and what was dropped."""
+        return (self._get("runs", id_of(run), "budgets", answer=RunBudgets)).budgets
 
     def put_config(
         self, run: Named, content: Mapping[str, Any], *, producer: Producer | None = None

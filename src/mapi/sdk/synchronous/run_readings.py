@@ -136,18 +136,20 @@ class RunReadings(Resource):
         level: str | None = None,
         text: str | None = None,
         after: int | None = None,
+        before: int | None = None,
         limit: int = 500,
     ) -> list[LogLineFacts]:
-        """Return the newest lines of the log, or those that follow one, oldest first.
+        """Return the newest lines of the log, or those beside one, oldest first.
 
         Args:
             run: which.
             level: the least that matters: ``debug``, ``info``, ``warning``, ``error``.
             text: only lines with this in them.
             after: the id of a line; what follows it.
+            before: the id of a line, without `after`; the newest of what stands before it.
             limit: at most so many; the server allows 1 000.
         """
-        query = query_of(level=level, q=text, after=after, limit=limit)
+        query = query_of(level=level, q=text, after=after, before=before, limit=limit)
         return (self._get("runs", id_of(run), "logs", answer=LogPage, query=query)).lines
 
     def spans(
