@@ -8,6 +8,12 @@ export function localTime(moment: string | Date): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
+/** Returns the time of day of a moment in the viewer's zone, to the millisecond. */
+export function clockTime(moment: string | Date): string {
+  const at = new Date(moment);
+  return `${localTime(at).slice(11)}.${String(at.getMilliseconds()).padStart(3, "0")}`;
+}
+
 /** Returns a moment in UTC, to the second. */
 export function utcTime(moment: string | Date): string {
   return `${new Date(moment).toISOString().slice(0, 19).replace("T", " ")} UTC`;

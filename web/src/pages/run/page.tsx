@@ -24,6 +24,10 @@ const TABS: Partial<Record<RunTab, { label: string; Content: ComponentType<{ run
     label: "Params",
     Content: lazy(async () => ({ default: (await import("@/pages/run/params/tab")).ParamsTab })),
   },
+  logs: {
+    label: "Logs",
+    Content: lazy(async () => ({ default: (await import("@/pages/run/logs/tab")).LogsTab })),
+  },
   events: {
     label: "Events",
     Content: lazy(async () => ({ default: (await import("@/pages/run/events/tab")).EventsTab })),
