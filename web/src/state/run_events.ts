@@ -3,6 +3,7 @@ import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "@/api/client";
 import { runStream, type StreamState, useStream } from "@/state/events";
+import { type MediaList, withNewMedia } from "@/state/media";
 import { isLive, type Param, type Run, runKey, runQuery } from "@/state/run";
 import { type Series, withChanged } from "@/state/series";
 
@@ -100,7 +101,11 @@ export function applyFrame(cache: QueryClient, run: string, frame: RunFrame): vo
         known === undefined ? known : withChanged(known, frame.series),
       );
     }
-    if (frame.media.length > 0) anew("media");
+    if (frame.media.length > 0) {
+      cache.setQueryData<MediaList>([...key, "media"], (known) =>
+        known === undefined ? known : withNewMedia(known, frame.media),
+      );
+    }
   } else if (frame.type === "warning") {
     anew("life");
     anew("facts");

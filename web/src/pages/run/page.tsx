@@ -28,6 +28,10 @@ const TABS: Partial<Record<RunTab, { label: string; Content: ComponentType<{ run
     label: "Logs",
     Content: lazy(async () => ({ default: (await import("@/pages/run/logs/tab")).LogsTab })),
   },
+  media: {
+    label: "Media",
+    Content: lazy(async () => ({ default: (await import("@/pages/run/media/tab")).MediaTab })),
+  },
   events: {
     label: "Events",
     Content: lazy(async () => ({ default: (await import("@/pages/run/events/tab")).EventsTab })),

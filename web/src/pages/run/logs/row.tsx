@@ -10,7 +10,7 @@ import { Copy } from "@/widgets/copy";
 /** The levels have letters, so that colours need not be told apart. */
 const MARKS: Record<LogLine["level"], string> = { debug: "D", info: "I", warning: "W", error: "E" };
 /** Of one line before somebody opens it; longer ones are marked. */
-const SHOWN_LETTERS = 2_000;
+const SHOWN_LETTERS = 600;
 const SHOWN_FIELDS = 8;
 
 interface Props {

@@ -1,0 +1,147 @@
+/** The tab Media of a run: images and tables by key, at one step or at all of them. */
+import { SegmentedControl, Skeleton, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { type ReactElement, useDeferredValue, useMemo, useState } from "react";
+import { wholeNumber } from "@/base/numbers";
+import { MediaCard } from "@/pages/run/media/card";
+import classes from "@/pages/run/media/media.module.css";
+import { Steps } from "@/pages/run/media/steps";
+import { groupsOf, itemAt, type MediaGroup, mediaQuery, stepsOf } from "@/state/media";
+import type { Run } from "@/state/run";
+import { Empty } from "@/widgets/empty";
+import { Failure } from "@/widgets/failure";
+
+const route = getRouteApi("/runs/$run");
+type Size = "small" | "large";
+
+export function MediaTab(props: { run: Run }): ReactElement {
+  const { run } = props;
+  const { media: sought = "", step } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [isAll, setIsAll] = useState(false);
+  const [size, setSize] = useState<Size>("small");
+  const wanted = useDeferredValue(sought).trim().toLowerCase();
+  const media = useQuery(mediaQuery(run.id));
+  const groups = useMemo(() => groupsOf(media.data?.items ?? []), [media.data]);
+  const steps = useMemo(() => stepsOf(groups), [groups]);
+  const found = groups.filter(({ name }) => name.toLowerCase().includes(wanted));
+  if (media.error) return <Failure error={media.error} onRetry={() => void media.refetch()} />;
+  if (media.data === undefined) return <Skeleton height={320} />;
+  if (groups.length === 0) {
+    return (
+      <Empty
+        title={
+          media.data.prunedCount > 0
+            ? `Retention has deleted all ${wholeNumber(media.data.prunedCount)} items for their age.`
+            : "This run has no media."
+        }
+        code={`run.log_image("samples", "samples.png", step=0)\nrun.log_table("predictions", rows, step=0)`}
+      >
+        PNG and JPEG images, figures and small tables.
+      </Empty>
+    );
+  }
+  const at = step ?? steps.at(-1) ?? null;
+  return (
+    <>
+      <div className={classes.bar}>
+        <TextInput
+          type="search"
+          aria-label="Search in keys"
+          placeholder="Search keys"
+          className={classes.search}
+          value={sought}
+          onChange={(event) => {
+            const text = event.currentTarget.value;
+            void navigate({
+              replace: true,
+              search: (previous) => ({ ...previous, media: text === "" ? undefined : text }),
+            });
+          }}
+        />
+        <SegmentedControl
+          aria-label="Which steps are shown"
+          value={isAll ? "all" : "one"}
+          data={[
+            { value: "one", label: "One step" },
+            { value: "all", label: "All steps" },
+          ]}
+          onChange={(value) => {
+            setIsAll(value === "all");
+          }}
+        />
+        <SegmentedControl
+          aria-label="Size"
+          value={size}
+          data={[
+            { value: "small", label: "Small" },
+            { value: "large", label: "Large" },
+          ]}
+          onChange={(value) => {
+            setSize(value === "large" ? "large" : "small");
+          }}
+        />
+        {!isAll && steps.length > 0 && at !== null && (
+          <Steps
+            steps={steps}
+            step={at}
+            onStep={(chosen) => {
+              const isLast = chosen === steps.at(-1);
+              void navigate({
+                replace: true,
+                search: (previous) => ({ ...previous, step: isLast ? undefined : chosen }),
+              });
+            }}
+          />
+        )}
+      </div>
+      {media.data.prunedCount > 0 && (
+        <p className={classes.quiet}>
+          Retention has deleted {wholeNumber(media.data.prunedCount)} items for their age.
+        </p>
+      )}
+      {found.length === 0 && <Empty title="No key matches the search." />}
+      {isAll ? (
+        found.map((group) => <AllSteps key={group.name} run={run.id} group={group} size={size} />)
+      ) : (
+        <div className={classes.gallery} data-size={size}>
+          {found.map((group) => (
+            <MediaCard
+              key={group.name}
+              run={run.id}
+              name={group.name}
+              item={itemAt(group, at)}
+              step={at}
+              isWide={group.items[0]?.format === "table"}
+            />
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** What one key has, side by side. */
+function AllSteps(props: { run: string; group: MediaGroup; size: Size }): ReactElement {
+  const { run, group, size } = props;
+  return (
+    <section aria-label={group.name} className={classes.strip}>
+      <h2 className={classes.key}>
+        {group.name} <span className={classes.quiet}>{wholeNumber(group.items.length)}</span>
+      </h2>
+      <div className={classes.row} data-size={size} tabIndex={0} role="group" aria-label="Steps">
+        {group.items.map((item) => (
+          <MediaCard
+            key={item.id}
+            run={run}
+            name={group.name}
+            item={item}
+            step={item.step}
+            isWide={false}
+          />
+        ))}
+      </div>
+    </section>
+  );
+}

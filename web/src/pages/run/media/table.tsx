@@ -1,0 +1,61 @@
+/** A logged table: its cells are text, numbers stand right. */
+import { Skeleton } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactElement } from "react";
+import { shortNumber } from "@/base/numbers";
+import classes from "@/pages/run/media/media.module.css";
+import { type MediaItem, tableQuery } from "@/state/media";
+import { Failure } from "@/widgets/failure";
+import { VirtualRows } from "@/widgets/virtual_rows";
+
+const CELL_LETTERS = 300;
+
+export function MediaTable(props: { run: string; item: MediaItem }): ReactElement {
+  const table = useQuery(tableQuery(props.run, props.item.id));
+  if (table.error) return <Failure error={table.error} onRetry={() => void table.refetch()} />;
+  if (table.data === undefined) return <Skeleton height={160} />;
+  const { columns, data } = table.data;
+  const grid = { gridTemplateColumns: `repeat(${columns.length}, minmax(96px, 1fr))` };
+  return (
+    <VirtualRows
+      label={`Table ${props.item.key}`}
+      className={classes.table}
+      count={data.length}
+      rowHeight={28}
+      rowKey={(at) => at}
+      head={
+        <div role="row" className={classes.head} style={grid}>
+          {columns.map((name, at) => (
+            <span key={at} role="columnheader" className={classes.cell} title={name}>
+              {name}
+            </span>
+          ))}
+        </div>
+      }
+    >
+      {(at) => (
+        <div role="row" className={classes.cells} style={grid}>
+          {columns.map((_, column) => (
+            <Cell key={column} value={data[at]?.[column]} />
+          ))}
+        </div>
+      )}
+    </VirtualRows>
+  );
+}
+
+function Cell(props: { value: unknown }): ReactElement {
+  const { value } = props;
+  const isNumber = typeof value === "number";
+  const whole =
+    typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+  return (
+    <span
+      role="cell"
+      className={isNumber ? `${classes.cell} ${classes.number}` : classes.cell}
+      title={whole.slice(0, CELL_LETTERS)}
+    >
+      {isNumber ? shortNumber(value) : whole.slice(0, CELL_LETTERS)}
+    </span>
+  );
+}
