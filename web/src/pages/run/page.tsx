@@ -15,7 +15,7 @@ import { Failure } from "@/widgets/failure";
 const route = getRouteApi("/runs/$run");
 
 /** Each tab is loaded when it is first opened. */
-const TABS: Partial<Record<RunTab, { label: string; Content: ComponentType<{ run: Run }> }>> = {
+const TABS: Record<RunTab, { label: string; Content: ComponentType<{ run: Run }> }> = {
   charts: {
     label: "Charts",
     Content: lazy(async () => ({ default: (await import("@/pages/run/charts/tab")).ChartsTab })),
@@ -31,6 +31,12 @@ const TABS: Partial<Record<RunTab, { label: string; Content: ComponentType<{ run
   media: {
     label: "Media",
     Content: lazy(async () => ({ default: (await import("@/pages/run/media/tab")).MediaTab })),
+  },
+  timeline: {
+    label: "Timeline",
+    Content: lazy(async () => ({
+      default: (await import("@/pages/run/timeline/tab")).TimelineTab,
+    })),
   },
   events: {
     label: "Events",
@@ -76,7 +82,7 @@ function OneRun(props: { id: string }): ReactElement {
     }
     return <Waiting />;
   }
-  const Content = TABS[tab]?.Content;
+  const { Content } = TABS[tab];
   return (
     <div className={classes.page}>
       <RunHeader run={run.data} readAt={run.dataUpdatedAt} stream={stream.state} />
@@ -93,16 +99,16 @@ function OneRun(props: { id: string }): ReactElement {
         }}
       >
         <Tabs.List aria-label="What the run logged">
-          {RUN_TABS.filter((name) => name in TABS).map((name) => (
+          {RUN_TABS.map((name) => (
             <Tabs.Tab key={name} value={name}>
-              {TABS[name]?.label}
+              {TABS[name].label}
             </Tabs.Tab>
           ))}
         </Tabs.List>
         <Tabs.Panel value={tab} className={classes.panel}>
           <Boundary key={tab}>
             <Suspense fallback={<Skeleton height={240} />}>
-              {Content !== undefined && <Content run={run.data} />}
+              <Content run={run.data} />
             </Suspense>
           </Boundary>
         </Tabs.Panel>

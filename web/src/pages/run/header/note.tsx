@@ -55,7 +55,7 @@ export function NoteText(props: { run: Run; canChange: boolean }): ReactElement 
   if (run.note === "") {
     return canChange ? (
       <div className={classes.note}>
-        <Button variant="subtle" color="gray" size="compact-xs" onClick={draft.open}>
+        <Button variant="subtle" color="gray" size="compact-xs" fw={400} onClick={draft.open}>
           Add a note
         </Button>
       </div>

@@ -89,6 +89,7 @@ function AddTag(props: { run: string }): ReactElement {
           variant="subtle"
           color="gray"
           size="compact-xs"
+          fw={400}
           onClick={() => {
             setIsOpen(!isOpen);
           }}

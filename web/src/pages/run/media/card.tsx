@@ -27,7 +27,9 @@ export function MediaCard(props: Props): ReactElement {
           {name}
         </span>
         {item !== null && (
-          <span className={item.step === step ? classes.quiet : classes.other}>
+          <span
+            className={item.step === step || item.step === null ? classes.quiet : classes.other}
+          >
             {item.step === null ? "no step" : `step ${wholeNumber(item.step)}`}
           </span>
         )}

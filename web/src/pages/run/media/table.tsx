@@ -9,13 +9,18 @@ import { Failure } from "@/widgets/failure";
 import { VirtualRows } from "@/widgets/virtual_rows";
 
 const CELL_LETTERS = 300;
+const COLUMN_WIDTH_MIN = 96;
 
 export function MediaTable(props: { run: string; item: MediaItem }): ReactElement {
   const table = useQuery(tableQuery(props.run, props.item.id));
   if (table.error) return <Failure error={table.error} onRetry={() => void table.refetch()} />;
   if (table.data === undefined) return <Skeleton height={160} />;
   const { columns, data } = table.data;
-  const grid = { gridTemplateColumns: `repeat(${columns.length}, minmax(96px, 1fr))` };
+  const grid = {
+    gridTemplateColumns: `repeat(${columns.length}, minmax(0, 1fr))`,
+    minWidth: columns.length * COLUMN_WIDTH_MIN,
+  };
+  const isNumeric = columns.map((_, column) => typeof data[0]?.[column] === "number");
   return (
     <VirtualRows
       label={`Table ${props.item.key}`}
@@ -26,7 +31,14 @@ export function MediaTable(props: { run: string; item: MediaItem }): ReactElemen
       head={
         <div role="row" className={classes.head} style={grid}>
           {columns.map((name, at) => (
-            <span key={at} role="columnheader" className={classes.cell} title={name}>
+            <span
+              key={at}
+              role="columnheader"
+              className={
+                isNumeric[at] === true ? `${classes.cell} ${classes.number}` : classes.cell
+              }
+              title={name}
+            >
               {name}
             </span>
           ))}
