@@ -104,10 +104,13 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
             effect in this version: it is for backends, and a local run is always continued.
         config: any JSON, dataclass, pydantic model, argparse namespace or the like; secrets are
             redacted before it is written.
-        backends: mirrors in other trackers, by name. Without effect in this version, which has none
-            and says so; ``"jsonl"``, the local log, always happens. By default ``ET_BACKENDS``.
-        backend_kwargs: arguments by backend; those of ``"jsonl"`` are options of the run, below
-            the keywords. Others are without effect, as ``backends`` is.
+        backends: mirrors of the run, by name; by default ``ET_BACKENDS``. ``"mapi"`` is the platform:
+            what is logged is delivered while the run goes on, by a thread that training does not
+            notice. ``"jsonl"``, the local log, always happens. There are no others in this version,
+            which says so.
+        backend_kwargs: arguments by backend; those of ``"mapi"`` are ``url``, ``token`` and
+            ``project``, by default as `mapi.Client` finds them. Those of ``"jsonl"`` are options of
+            the run, below the keywords.
         print_to_screen: print every committed row; by default no.
         alert: alert configuration. Without effect in this version, which says so.
         alert_rules: rules to watch. Without effect in this version, which says so.
@@ -132,8 +135,9 @@ def init(  # noqa: PLR0913, PLR0917 - the signature that programs already call
               printed; ``system_metrics``: the machine, every ``system_interval`` seconds.
             - ``finish_timeout``: seconds that ``finish`` may take.
             - ``alert_window``: points that ``run.history.series.points`` returns at most.
-            - without effect: ``alert_on_rank`` and ``backend_on_rank`` (no rules, no backends yet),
-              ``cache_bytes``, ``cache_rows`` and ``span_async_write`` (not needed any more).
+            - ``backend_on_rank``: the rank that feeds backends, 0 by default; ``None`` is all.
+            - without effect: ``alert_on_rank`` (no rules yet), ``cache_bytes``, ``cache_rows`` and
+              ``span_async_write`` (not needed any more).
 
     Returns:
         The run, which is a context manager too.
@@ -314,6 +318,10 @@ def history(  # noqa: PLR0913 - the signature that programs already call
 
 def info() -> dict[str, Any]:
     """Return the current run's state as figures: rows, bytes, losses, durability, summary.
+
+    ``info()["backends"]`` says of each backend how many rows of this process's streams it has
+    (``delivered``) and does not have yet (``waiting``), how many values it has no place for
+    (``dropped``), its ``last_error`` and the run's ``url`` there.
 
     ``info()["history"]`` has five keys for programs that were written for 0.4, which kept rows in
     memory: nothing is kept here but in the file, so ``cached_rows`` and ``cached_bytes`` are 0,

@@ -120,7 +120,7 @@ class Options:
     alert_on_rank: int | None = 0
     """The rank that alerts; ``None`` is all. Without effect: this version evaluates no rules."""
     backend_on_rank: int | None = 0
-    """The rank that feeds backends; ``None`` is all. Without effect: this version has no backends."""
+    """The rank that feeds backends, with the streams that it writes itself; ``None`` is all."""
 
 
 class OptionKeywords(TypedDict, total=False):

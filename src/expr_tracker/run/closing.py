@@ -35,6 +35,8 @@ __all__ = ["Closing", "give_up"]
 
 #: How long a signal handler waits for a lock that another thread holds.
 _SIGNAL_WAIT_SECONDS: Final = 1.0
+#: How long a backend may take nothing while the end of a run waits for it.
+_PATIENCE_SECONDS: Final = 5.0
 
 
 class Closing:
@@ -145,8 +147,11 @@ class Closing:
             lambda: self._stop_keeper(deadline.half()),
             self._parts.last_values.complete,
             *self._file_steps(deadline),
-            self._let_go,
+            self._stream.stream_lock.release,
             self._signals.restore,
+            # Behind the lock: whoever waits for it need not wait for a network.
+            lambda: self._end_backends(deadline),
+            self._forget,
             self._unwatch,
         ):
             self._take(step, faults)
@@ -197,6 +202,13 @@ class Closing:
             notices.count("degraded", "parts of the run that could not be stopped")
             notices.say(f"A part of the run could not be stopped: {error!r}.")
 
+    def _end_backends(
+        self, deadline: Deadline, patience_seconds: float = _PATIENCE_SECONDS
+    ) -> None:
+        self._parts.backends.finish(
+            lambda: deadline.seconds_left, patience_seconds=patience_seconds
+        )
+
     def _file_steps(self, deadline: Deadline) -> tuple[Callable[[], object], ...]:
         stream, parts = self._stream, self._parts
         return (
@@ -206,10 +218,6 @@ class Closing:
             parts.save_summary,
             lambda: clear_journal(stream.files.journal),
         )
-
-    def _let_go(self) -> None:
-        self._stream.stream_lock.release()
-        self._forget()
 
     # -- signals and forks -----------------------------------------------------------------------------
 
@@ -241,7 +249,12 @@ class Closing:
         self._end_stream("cancelled")
         self._stop_companions("cancelled", Deadline(_SIGNAL_WAIT_SECONDS))
         faults: list[Exception] = []
-        for step in (*self._file_steps(deadline), self._let_go):
+        for step in (
+            *self._file_steps(deadline),
+            self._stream.stream_lock.release,
+            lambda: self._end_backends(deadline, _SIGNAL_WAIT_SECONDS),
+            self._forget,
+        ):
             self._take(step, faults)
         stream.notices.emit()
         if faults:
@@ -275,6 +288,7 @@ class Closing:
         """Stop what was begun and let go of the stream: the caller gets no run to finish."""
         deadline = Deadline(self._stream.options.finish_timeout)
         try:
+            self._parts.backends.leave_behind()
             self._keeper.stop(deadline.half().seconds_left)
             self._parts.companions.stop(deadline.half(), "failed")
             self._signals.restore()

@@ -177,6 +177,10 @@ class Companions:
             raise
         self._system = system
 
+    def streams(self) -> list[OpenStream]:
+        """Return the streams of this process beside that of the rows."""
+        return [] if self._system_stream is None else [self._system_stream.stream]
+
     def writers(self) -> list[LineWriter]:
         """Return the writers that are open, for the keeper's rounds."""
         console, system = self._console_writer, self._system_stream

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expr_tracker.backends import Choice, Feeds
 from expr_tracker.interruption import is_from_signal
 from expr_tracker.loading import Late
 from expr_tracker.run.companions import Companions
@@ -33,6 +34,7 @@ class RunParts:
         about: what was said about the run.
         config: the configuration that was given; ``None`` keeps what the run has.
         is_summary_behind: the rows have gone on without the summary's file.
+        backends: which were asked for.
 
     Attributes:
         stream: the stream of the rows.
@@ -42,12 +44,19 @@ class RunParts:
         summary: last values and pins.
         last_values: completes the summary from the file.
         companions: the threads and files beside the rows.
+        backends: what mirrors the run elsewhere.
         history: the rows, for questions; made when first asked for.
         artifacts: the project's artifacts; made when first asked for.
     """
 
     def __init__(
-        self, stream: OpenStream, *, about: Row, config: Row | None, is_summary_behind: bool
+        self,
+        stream: OpenStream,
+        *,
+        about: Row,
+        config: Row | None,
+        is_summary_behind: bool,
+        backends: Choice | None = None,
     ) -> None:
         self.stream = stream
         self.documents = Documents(stream, about=about, config=config)
@@ -70,8 +79,22 @@ class RunParts:
         )
         self.last_values = LastValues(stream, is_behind=is_summary_behind)
         self.companions = Companions(stream, self.documents.write_environment)
+        self.backends = Feeds(
+            Choice() if backends is None else backends,
+            is_fed=stream.options.backend_on_rank in {None, stream.rank},
+            notices=stream.notices,
+        )
         self.history = Late(lambda: history_of(stream, self.flush))
         self.artifacts = Late(lambda: artifacts_of(stream))
+
+    def start_backends(self) -> None:
+        """Begin to feed the backends, with the streams of this process."""
+        streams = [self.stream, *self.companions.streams()]
+        self.backends.start(
+            self.stream.files.directory,
+            [each.files.key for each in streams],
+            rows=lambda: sum(each.writer.index.rows for each in streams),
+        )
 
     def writers(self) -> list[LineWriter]:
         """Return every open line file of the run, its rows' first."""
@@ -125,3 +148,4 @@ class RunParts:
         self.stream.abandon_in_child()
         self.spans.abandon_in_child()
         self.companions.abandon_in_child()
+        self.backends.abandon_in_child()

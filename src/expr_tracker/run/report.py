@@ -58,6 +58,7 @@ def info(parts: RunParts) -> Row:
         "stream": stream.files.key.stream,
         "attempt": stream.life.attempt,
         "summary": dict(parts.whole_summary()),
+        "backends": parts.backends.figures(),
         "loss": loss,
     }
 
@@ -109,7 +110,7 @@ def finish_report(parts: RunParts, *, is_quiet: bool, error: str | None = None) 
             f"{counted(rows, 'row')}; refused {refused}, dropped {dropped}"
             f"{f' ({why})' if why else ''}{otherwise if degraded else ''}"
             f"{f', rescued {rescued}' if rescued else ''}, pending {counted(pending, 'byte')}. "
-            f"{directory}"
+            f"{directory}{'' if (url := parts.backends.url) is None else f', {url}'}"
         )
         is_warning = bool(is_lost or degraded or error)
         stream.notices.say(text, level=logging.WARNING if is_warning else logging.INFO)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from expr_tracker.artifacts import Artifact, ArtifactStore, StoreMode
+    from expr_tracker.backends import Choice
     from expr_tracker.history import HistoryStore
     from expr_tracker.notices import Notices
     from expr_tracker.options import Options
@@ -55,7 +56,7 @@ class Run:
         spans: where the run's spans end.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what `init` was given, checked
         self,
         place: Place,
         options: Options,
@@ -64,6 +65,7 @@ class Run:
         about: Row,
         notices: Notices,
         clock: Clock | None = None,
+        backends: Choice | None = None,
     ) -> None:
         """Open the run; see `expr_tracker.init` for what may be raised."""
         self._place = place
@@ -79,7 +81,11 @@ class Run:
             self._stream: OpenStream = stream
             self._life = stream.life
             self._parts = RunParts(
-                stream, about=about, config=config, is_summary_behind=is_summary_behind
+                stream,
+                about=about,
+                config=config,
+                is_summary_behind=is_summary_behind,
+                backends=backends,
             )
             self._upkeep = Upkeep(self._parts)
             self._keeper = Keeper(
@@ -117,6 +123,7 @@ class Run:
         parts.companions.start()
         self._closing.watch()
         parts.save_unsaved_summary()
+        parts.start_backends()
         attempt = stream.life.attempt
         where = f": attempt {attempt}, next step {stream.recorder.step}" if attempt > 1 else ""
         stream.notices.say(
@@ -201,13 +208,14 @@ class Run:
 
     @property
     def backends(self) -> dict[str, Any]:
-        """The mirrors of the run by name: none."""
-        return {}
+        """How far each backend of the run is, by its name: ``info()["backends"]``."""
+        self._life.guard()
+        return self._parts.backends.figures()
 
     @property
     def url(self) -> str | None:
-        """The address of a mirror of the run; ``None``, as no mirror is on."""
-        return None
+        """The address of the run at its first backend; ``None`` as long as none was reached."""
+        return self._parts.backends.url
 
     # -- how far it is -------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.arrays import ELEMENTS_MAX
+from expr_tracker.backends import Choice, choose
 from expr_tracker.capture.configuration import config_from
 from expr_tracker.capture.redaction import redact
 from expr_tracker.errors import OptionError
@@ -66,7 +67,8 @@ def open_run(  # noqa: PLR0913 - what `init` takes
     checked = make_options({**_options_of_jsonl(backend_kwargs), **options})
     about = {**about, "tags": _tag_list(about.get("tags"))}
     place = resolve_place(project, name, root=root, run_dir=run_dir, notices=notices)
-    _say_what_is_not_there(backends, alerts, options=checked, notices=notices)
+    choice = choose(_backend_names(backends), backend_kwargs)
+    _say_what_is_not_there(choice, alerts, options=checked, notices=notices)
     _say_if_unknown(resume, notices)
 
     def warn(key: str, text: str) -> None:
@@ -86,6 +88,7 @@ def open_run(  # noqa: PLR0913 - what `init` takes
         },
         notices=notices,
         clock=None if clock is None else _clock_from(clock),
+        backends=choice,
     )
 
 
@@ -146,25 +149,23 @@ def _without_secrets(value: Any) -> Any:
     return [redact(item) for item in value] if isinstance(value, list) else redact(value)
 
 
-def _say_what_is_not_there(
-    backends: Any, alerts: tuple[Any, Any], *, options: Options, notices: Notices
-) -> None:
-    """Warn of mirrors and rules that were asked for: this version writes the local log only."""
+def _backend_names(backends: Any) -> list[str]:
     wanted = backends_from_environment() if backends is None else backends
     listed: Iterable[Any] = (
         (wanted,) if isinstance(wanted, str) or not _is_iterable(wanted) else wanted
     )
-    names = [item if isinstance(item, str) else type(item).__name__ for item in listed]
-    missing = [name for name in names if name != "jsonl"]
-    if missing:
+    return [item if isinstance(item, str) else type(item).__name__ for item in listed]
+
+
+def _say_what_is_not_there(
+    choice: Choice, alerts: tuple[Any, Any], *, options: Options, notices: Notices
+) -> None:
+    """Warn of backends and rules that were asked for, and that this version does not have."""
+    if choice.missing:
+        where = ", ".join(["its directory", *choice.makes])
         notices.say(
-            f"backends {', '.join(missing)}: this version has no backends; the run is logged to its "
-            "directory only."
-        )
-    elif options.backend_on_rank != 0:
-        notices.say(
-            f"backend_on_rank={options.backend_on_rank}: this version has no backends; the run is "
-            "logged to its directory only."
+            f"backends {', '.join(choice.missing)}: this version has no such backends, but mapi; the run "
+            f"goes to {where} only."
         )
     if any(alerts):
         notices.say(

@@ -24,17 +24,20 @@ class SystemStream:
     Raises:
         StreamInUseError: another process of the run writes it already.
         OSError: its files cannot be opened.
+
+    Attributes:
+        stream: the stream itself.
     """
 
     def __init__(self, beside: OpenStream) -> None:
-        self._stream = open_beside(beside, SYSTEM_STREAM)
+        self.stream = open_beside(beside, SYSTEM_STREAM)
         #: Records one sample at the next step.
-        self.log = self._stream.recorder.log
+        self.log = self.stream.recorder.log
 
     @property
     def writer(self) -> LineWriter:
         """The stream's writer."""
-        return self._stream.writer
+        return self.stream.writer
 
     def keep_place(self) -> None:
         """Put the lock back where someone removed the run directory.
@@ -42,7 +45,7 @@ class SystemStream:
         Raises:
             OSError: it cannot be written.
         """
-        stream = self._stream
+        stream = self.stream
         if (
             not stream.recorder.has_ended
             and stream.stream_lock.keep_place(SYSTEM_STREAM) == "taken"
@@ -51,12 +54,12 @@ class SystemStream:
 
     def close(self, status: str, timeout_seconds: float | None = None) -> None:
         """Mark the end, write what waits and let go of the stream."""
-        self._stream.end(status)
+        self.stream.end(status)
         try:
-            self._stream.writer.close(self._stream.run_row, timeout_seconds)
+            self.stream.writer.close(self.stream.run_row, timeout_seconds)
         finally:
-            self._stream.stream_lock.release()
+            self.stream.stream_lock.release()
 
     def abandon_in_child(self) -> None:
         """Let go of the files after a fork, touching no lock."""
-        self._stream.abandon_in_child()
+        self.stream.abandon_in_child()

@@ -5,7 +5,7 @@
     directories → pushing → run            a run of the platform for each directory
                      └→ sources → streams  its files, a piece at a time → queues → deliveries → sdk
 
-`front` is what commands call. `pushing` goes through the runs that `directories` finds, and reports what
+`front` is what commands call, `live` what a run calls that is brought there while it goes on. `pushing` goes through the runs that `directories` finds, and reports what
 became of each; `projects` says where it belongs. `run` opens it on the platform and brings its status to
 what its files say. `sources` are its files: `streams` delivers the metrics of one producer, whose
 `attempts` it tells of; `pieces` cuts whole lines, as many as fit a request, `rows` makes them points and

@@ -31,6 +31,11 @@ class Losses:
         if count:
             self._counts[label, what, reason] += count
 
+    @property
+    def count(self) -> int:
+        """How many there are, of whatever kind."""
+        return sum(self._counts.values())
+
     def fail(self, problem: str) -> None:
         """Take in what keeps the run from being whole; each is told once."""
         if problem not in self.problems:

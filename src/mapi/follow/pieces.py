@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["Piece", "Pieces", "halves"]
 
 _BYTES_FIRST: Final = 256 << 10
+#: Of a point in a file: fewer than most have.
+_POINT_BYTES: Final = 13
 _BYTES_MIN: Final = 4 << 10
 #: A piece is a request later on: half of what the server reads.
 _BYTES_MAX: Final = 4 << 20
@@ -34,7 +36,7 @@ class Pieces:
 
     def __init__(self, items: int) -> None:
         self._items = items
-        self._size = _BYTES_FIRST
+        self._size = max(_BYTES_MIN, min(_BYTES_FIRST, items * _POINT_BYTES))
 
     def next(self, read: Callable[[int, int], bytes], start: int, stop: int) -> Piece | None:
         """Return the piece that begins at ``start``, where a line does; ``None`` at the end.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mapi.follow.sources import Source
     from mapi.sdk.synchronous.client import Client
 
-__all__ = ["PATIENCE_SECONDS", "Pusher", "RunReport", "push"]
+__all__ = ["PATIENCE_SECONDS", "Pusher", "RunReport", "push", "said"]
 
 #: How long a server that does not answer is waited for, from the last answer on.
 PATIENCE_SECONDS: Final = 60.0

@@ -50,9 +50,11 @@ def settle_status(delivery: Delivery, path: Path) -> str:
 
     A run that somebody has cancelled on the platform stays so, and the report says it.
     """
-    status = status_of(path)
+    status: str = status_of(path)
     for _ in range(_TRIES_MAX):
         facts = delivery.call(lambda: delivery.runs.get(delivery.run))
+        # Behind the version: of several processes that end at once, one saw all ends before it asked.
+        status = status_of(path)
         if facts.status.value == status:
             break
         wanted = status

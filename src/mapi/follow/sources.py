@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from expr_tracker.store.files import stream_keys
-from mapi.follow.streams import MetricsSource
+from mapi.follow.streams import BATCH_POINTS, MetricsSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from expr_tracker.store.files import StreamKey
     from mapi.follow.deliveries import Delivery
@@ -43,11 +43,23 @@ class Source(Protocol):
         ...
 
 
-def sources_of(directory: RunDirectory, *, again: bool = False) -> list[Source]:
+def sources_of(
+    directory: RunDirectory,
+    *,
+    again: bool = False,
+    keys: Collection[StreamKey] | None = None,
+    batch_points: int = BATCH_POINTS,
+) -> list[Source]:
     """Return the sources of a run as it is now, the default producer's first.
 
     Args:
         directory: the run.
         again: whether all is delivered from the first line, whatever the platform has.
+        keys: the producers that are meant; by default all.
+        batch_points: about how many points go in one request.
     """
-    return [MetricsSource(directory.path, key, again=again) for key in stream_keys(directory.path)]
+    return [
+        MetricsSource(directory.path, key, again=again, batch_points=batch_points)
+        for key in stream_keys(directory.path)
+        if keys is None or key in keys
+    ]

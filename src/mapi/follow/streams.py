@@ -38,14 +38,16 @@ if TYPE_CHECKING:
     from mapi.follow.texts import LogLine
     from mapi.wire.metrics import SeriesColumns
 
-__all__ = ["MetricsSource"]
+__all__ = ["BATCH_POINTS", "MetricsSource"]
 
 #: Points of one request: twice of what `mapi.Run` sends, which has to be timely as well.
-_BATCH_POINTS: Final = 20_000
+BATCH_POINTS: Final = 20_000
 #: Of one request: new ones take the server half a millisecond each.
 _BATCH_SERIES: Final = 1_000
 #: A queue without items is moved on when so much of the file would be read again for it.
 _BEHIND_BYTES_MAX: Final = 256 << 10
+#: How the lines begin that hold no row.
+_MARKER: Final = b'{"_attempt'
 #: Of one look; the next one goes on.
 _ROUNDS_MAX: Final = 10
 
@@ -57,10 +59,19 @@ class MetricsSource:
         directory: of the run.
         key: the producer.
         again: whether all is sent from the first row.
+        batch_points: about how many points go in one request.
     """
 
-    def __init__(self, directory: Path, key: StreamKey, *, again: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        key: StreamKey,
+        *,
+        again: bool = False,
+        batch_points: int = BATCH_POINTS,
+    ) -> None:
         self.key = key
+        self._batch_points = batch_points
         self._local = LocalProducer(RunFiles(directory, key).metrics, key)
         self._again = again
         self._sender: _Sender | None = None
@@ -80,7 +91,10 @@ class MetricsSource:
         """Deliver attempts, points and lines behind where the queues stand."""
         with LocalSource.offline(self._local) as source:
             if self._sender is None or not self._sender.fits(source):
-                self._sender = _Sender(delivery, source, self.key, again=self._again)
+                pieces = Pieces(self._batch_points)
+                self._sender = _Sender(
+                    delivery, source, self.key, again=self._again, pieces=pieces
+                )
                 self._again = False
             sender = self._sender
             attempts = told_attempts(self._local, source)
@@ -95,18 +109,34 @@ class MetricsSource:
             for problem in _problems(source):
                 delivery.losses.fail(f"{self._local.path}: {problem}")
 
+    def rows_behind(self) -> int:
+        """Return how many rows there are behind where the file is known to be delivered to."""
+        start = 0 if self._sender is None else self._sender.offset
+        rows = 0
+        with LocalSource.offline(self._local) as source:
+            for _, lines in source.pieces(start, source.size):
+                markers = lines.count(b"\n" + _MARKER) + lines.startswith(_MARKER)
+                rows += lines.count(b"\n") - markers
+        return rows
+
 
 class _Sender:
     """Delivers one file; it goes on where its queues stand."""
 
     def __init__(
-        self, delivery: Delivery, source: LocalSource, key: StreamKey, *, again: bool
+        self,
+        delivery: Delivery,
+        source: LocalSource,
+        key: StreamKey,
+        *,
+        again: bool,
+        pieces: Pieces,
     ) -> None:
         self._delivery = delivery
         self._label = key.label
         self._producer = Producer(key.stream or "", key.rank)
         self._attempts = Attempts(delivery, self._producer, label=key.label)
-        self._pieces = Pieces(_BATCH_POINTS)
+        self._pieces = pieces
         base = source.path.name
         writers = delivery.writers
 
@@ -138,9 +168,14 @@ class _Sender:
             told(piece.stop)
         self._attempts.end(stretch.attempt)
 
+    @property
+    def offset(self) -> int:
+        """Up to where both queues have had the file."""
+        return min(self._points.offset, self._lines.offset)
+
     def is_done(self, size: int) -> bool:
         """Say whether both queues have had a file up to an offset."""
-        return min(self._points.offset, self._lines.offset) >= size
+        return self.offset >= size
 
     def catch_up(self, size: int) -> None:
         """Move on a queue that has had no items for long, so that nobody looks for them again."""

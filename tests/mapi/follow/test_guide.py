@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[3] / "docs" / "guide" / "push.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 MADE = """\
 import expr_tracker as et
 et.init(project="demo", name="first")
@@ -58,6 +59,19 @@ def test_the_page_runs(url: str, tenant: Tenant, tmp_path: Path, api: mapi.Clien
         )
         assert done.returncode == 0, done.stdout + done.stderr
         outputs.append(done.stdout.splitlines())
+    (live,) = PYTHON.findall(PAGE.read_text())
+    done = subprocess.run(
+        [sys.executable, "-c", live],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+    )
+    assert f"{url}/runs/run_" in done.stdout
+    assert "'delivered': 100, 'waiting': 0, 'dropped': 0, 'last_error': None" in done.stdout
+    assert done.stderr == ""
     first, other, again = outputs[1]
     assert first.startswith("runs/demo/first: succeeded, run_")
     assert first.endswith("in demo, 100 points new")

@@ -1,0 +1,205 @@
+"""The backend of a run that goes on: what one process writes, delivered while it writes.
+
+A thread of the library asks (`expr_tracker.backends.feed`); each call does what there is to do now and
+comes back. What fails is raised at once, for that thread knows how to wait: nothing is tried again here.
+Only the streams of this process are delivered. The run is opened on the platform by whoever comes
+first, and its status is what the files of all streams say, so whoever ends last says the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from expr_tracker.backends.backend import BackendDownError, BackendRefusedError
+from expr_tracker.errors import PlatformError, TrackerError
+from mapi.errors import MapiError
+from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
+from mapi.follow.directories import run_directory
+from mapi.follow.losses import Losses
+from mapi.follow.projects import Projects
+from mapi.follow.pushing import said
+from mapi.follow.run import open_run, settle_status
+from mapi.follow.sources import sources_of
+from mapi.follow.streams import MetricsSource
+from mapi.sdk.errors import ApiError, ForbiddenError, NotFoundError
+from mapi.sdk.synchronous.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from expr_tracker.store.files import StreamKey
+    from mapi.follow.directories import RunDirectory
+    from mapi.follow.sources import Source
+
+__all__ = ["LiveBackend"]
+
+#: Of one request: short, for it is what the end of a run may have to wait for.
+_CALL_SECONDS: Final = 10.0
+#: Of one request. Making one holds the interpreter, and a thread that logs waits as long: so few
+#: that it is a millisecond or two.
+_BATCH_POINTS: Final = 2_000
+
+_Answer = TypeVar("_Answer")
+
+
+class LiveBackend:
+    """Delivers what one process writes of a run; see `expr_tracker.backends.backend.Backend`.
+
+    Args:
+        directory: of the run.
+        keys: the streams that this process writes.
+        url: of the server; this and the others by default as `mapi.Client` finds them.
+        token: of the server.
+        project: where the run goes.
+
+    Raises:
+        PlatformError: nothing says where the server is, or what says so is wrong.
+    """
+
+    name = "mapi"
+
+    def __init__(
+        self,
+        directory: Path,
+        keys: Sequence[StreamKey],
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        project: str | None = None,
+    ) -> None:
+        self._path = directory
+        self._keys = tuple(keys)
+        try:
+            self._client = Client(
+                url, token=token, project=project, timeout_seconds=_CALL_SECONDS, tries=1
+            )
+        except MapiError as error:
+            raise PlatformError(str(error)) from None
+        _load_codecs()
+        self.where = self._client.url
+        self.later = f"et push {shlex.quote(str(directory))}"
+        if project is not None:
+            self.later += f" --project {shlex.quote(project)}"
+        self._projects = Projects(self._client)
+        self._losses = Losses()
+        self._delivery: Delivery | None = None
+        self._directory: RunDirectory | None = None
+        self._sources: dict[tuple[type, StreamKey], Source] = {}
+        self._sizes: dict[tuple[type, StreamKey], int] = {}
+
+    def open(self) -> str:
+        """Reach the run on the platform, make it if there is none; return its address."""
+        return self._asked(self._open)
+
+    def _open(self) -> str:
+        directory = run_directory(self._path)
+        delivery = Delivery(
+            self._client.runs, losses=self._losses, patience_seconds=0.0, pause=_never
+        )
+        runs = delivery.call(lambda: self._projects.runs_of(directory.project))
+        facts = delivery.call(lambda: open_run(runs, directory))
+        delivery.begin(facts.id)
+        # A run that is taken up again was over.
+        settle_status(delivery, self._path)
+        self._delivery, self._directory = delivery, directory
+        self._sources, self._sizes = {}, {}
+        return f"{self._client.url}/runs/{facts.id}"
+
+    def deliver(self, told: Callable[[], object]) -> None:
+        """Deliver what is new of the files of this process."""
+        delivery, directory = self._opened()
+        for source in sources_of(directory, keys=self._keys, batch_points=_BATCH_POINTS):
+            # The one that was there before knows how far it is.
+            kept = self._sources.setdefault((type(source), source.key), source)
+            self._asked(partial(self._deliver, kept, delivery, told))
+
+    def _deliver(self, source: Source, delivery: Delivery, told: Callable[[], object]) -> None:
+        place = (type(source), source.key)
+        size = source.size_bytes()
+        if self._sizes.get(place) == size:
+            return
+        try:
+            source.deliver(delivery, lambda _: told())
+        except (UnreachableError, RejectedError, NotFoundError, ForbiddenError):
+            raise
+        except (TrackerError, OSError, MapiError) as error:
+            # It costs the other files nothing, and is tried again when this one has grown.
+            self._losses.fail(f"{source.key.label}: {said(error)}")
+        self._sizes[place] = size
+
+    def beat(self) -> float:
+        """Say that the run lives."""
+        delivery, _ = self._opened()
+        answer = self._asked(lambda: delivery.call(lambda: delivery.runs.heartbeat(delivery.run)))
+        return answer.due_seconds
+
+    def end(self) -> None:
+        """Bring the run's status to what the files of all streams say."""
+        delivery, _ = self._opened()
+        self._asked(lambda: settle_status(delivery, self._path))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def rows_waiting(self) -> int:
+        """Return how many rows of this process the platform is not known to have."""
+        rows = 0
+        for key in self._keys:
+            source = self._sources.get((MetricsSource, key))
+            if not isinstance(source, MetricsSource):
+                source = MetricsSource(self._path, key)
+            rows += source.rows_behind()
+        return rows
+
+    def dropped(self) -> int:
+        """Return how many values have no place on the platform, or did not fit a budget."""
+        return self._losses.count
+
+    def remarks(self) -> list[str]:
+        """Return what is not there as it stands in the files, and why."""
+        return [*self._losses.problems, *self._losses.sentences()]
+
+    def _opened(self) -> tuple[Delivery, RunDirectory]:
+        if self._delivery is None or self._directory is None:
+            raise BackendDownError("the run was not reached")
+        return self._delivery, self._directory
+
+    @staticmethod
+    def _asked(request: Callable[[], _Answer]) -> _Answer:
+        """Return what a request brings; what it raises is said in the words of a backend.
+
+        Raises:
+            BackendRefusedError: only a person can change that.
+            BackendDownError: the same may work in a moment.
+        """
+        try:
+            return request()
+        except UnreachableError as error:
+            cause = error.__cause__
+            wait_seconds = getattr(cause, "retry_after_seconds", None) or 0.0
+            raise BackendDownError(str(error), wait_seconds=wait_seconds) from error
+        except RejectedError as error:
+            raise BackendRefusedError(
+                f"{error} Keep a token that works with `mapi login`, or set MAPI_TOKEN."
+            ) from error
+        except ApiError as error:
+            raise BackendRefusedError(str(error)) from error
+        except (MapiError, TrackerError, OSError) as error:
+            raise BackendDownError(said(error)) from error
+
+
+def _never(seconds: float) -> bool:
+    del seconds
+    return True
+
+
+def _load_codecs() -> None:
+    """Load now what the first request would load, on a thread beside which the program may fork."""
+    "a".encode("idna")
+    with contextlib.suppress(ImportError):
+        import zstandard  # noqa: F401, PLC0415 - an extra

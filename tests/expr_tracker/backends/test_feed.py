@@ -1,0 +1,299 @@
+"""One backend's thread, with backends that do whatever they like."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from expr_tracker.backends.backend import BackendDownError, BackendRefusedError
+from expr_tracker.backends.feed import Feed
+from expr_tracker.notices import Notices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEADLINE_SECONDS = 20.0
+
+
+class Mirror:
+    """A backend that does as it is told, and notes what it was asked.
+
+    Args:
+        does: called by each call with the call's name; what it raises is raised.
+    """
+
+    name = "mirror"
+    where = "http://there"
+    later = "et push here"
+
+    def __init__(self, does: Callable[[str], object] = lambda _: None) -> None:
+        self._does = does
+        self.asked: list[str] = []
+        self.waits = 7
+        self.remarked: list[str] = []
+
+    def _ask(self, call: str) -> None:
+        self.asked.append(call)
+        self._does(call)
+
+    def open(self) -> str | None:
+        self._ask("open")
+        return "http://there/runs/1"
+
+    def deliver(self, told: Callable[[], object]) -> None:
+        self._ask("deliver")
+        self.waits = 0
+        told()
+
+    def beat(self) -> float:
+        self._ask("beat")
+        return 0.1
+
+    def end(self) -> None:
+        self._ask("end")
+
+    def close(self) -> None:
+        self._ask("close")
+
+    def rows_waiting(self) -> int:
+        return self.waits
+
+    def dropped(self) -> int:
+        return 0
+
+    def remarks(self) -> list[str]:
+        return self.remarked
+
+
+def fed(mirror: Mirror) -> Feed:
+    feed = Feed(mirror, rows=lambda: 10, notices=Notices())
+    feed.start()
+    return feed
+
+
+def finish(feed: Feed, *, seconds: float = 10.0, patience_seconds: float = 10.0) -> float:
+    """Finish, and say what was said; return how long it took."""
+    began = time.monotonic()
+    feed.finish(seconds, patience_seconds=patience_seconds)
+    took = time.monotonic() - began
+    feed._notices.emit()
+    return took
+
+
+def until(is_true: Callable[[], object]) -> None:
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not is_true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_a_run_of_a_moment_is_opened_delivered_ended_and_closed_in_this_order(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    mirror = Mirror()
+    feed = fed(mirror)
+    assert finish(feed) < 5
+    calls = [call for call in mirror.asked if call != "beat"]
+    assert calls[0] == "open"
+    assert calls[-3:] == ["deliver", "end", "close"]
+    assert calls.count("end") == 1
+    assert feed.figures() == {
+        "delivered": 10,
+        "waiting": 0,
+        "dropped": 0,
+        "last_error": None,
+        "url": "http://there/runs/1",
+    }
+    assert caplog.messages == []
+    assert not any("mirror" in thread.name for thread in threading.enumerate())
+
+
+def test_signs_of_life_are_given_as_often_as_they_are_due() -> None:
+    mirror = Mirror()
+    feed = fed(mirror)
+    until(lambda: mirror.asked.count("beat") > 5)
+    finish(feed)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BackendDownError("it is gone"),
+        ValueError("it is gone"),
+        KeyboardInterrupt("it is gone"),
+        SystemExit("it is gone"),
+        MemoryError("it is gone"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_backend_raises_is_one_warning_and_tried_again(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    def does(call: str) -> None:
+        if call == "open":
+            raise error
+
+    mirror = Mirror(does)
+    feed = fed(mirror)
+    until(lambda: mirror.asked.count("open") > 3)
+    (warning,) = caplog.messages
+    assert "it is gone" in warning
+    assert "et push here" in warning
+    assert finish(feed, patience_seconds=0.2) < 5
+    assert "7 rows and the end of the run wait" in caplog.messages[1]
+    assert len(caplog.messages) == 2
+    assert feed.figures()["last_error"] is not None
+
+
+def test_an_outage_is_asked_for_by_the_cheapest_call_before_anything_is_packed() -> None:
+    down = threading.Event()
+
+    def does(call: str) -> None:
+        if down.is_set() and call != "close":
+            raise BackendDownError("it is gone")
+
+    mirror = Mirror(does)
+    feed = fed(mirror)
+    until(lambda: "deliver" in mirror.asked)
+    down.set()
+    until(lambda: feed.figures()["last_error"])
+    begun = len(mirror.asked)
+    until(lambda: len(mirror.asked) > begun + 3)
+    assert set(mirror.asked[begun:]) == {"beat"}
+    down.clear()
+    finish(feed)
+    assert mirror.asked[-2:] == ["end", "close"]
+
+
+def test_a_refusal_is_said_at_once_and_an_end_does_not_wait_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def does(call: str) -> None:
+        if call == "open":
+            raise BackendRefusedError("The token is none. Get one.")
+
+    mirror = Mirror(does)
+    feed = fed(mirror)
+    until(lambda: caplog.messages)
+    assert "The token is none. Get one. The run goes on" in caplog.messages[0]
+    assert finish(feed) < 5
+    assert mirror.asked.count("open") == 2
+    assert len(caplog.messages) == 2
+
+
+def test_a_run_is_opened_anew_behind_a_refusal() -> None:
+    answers = iter([None, BackendRefusedError("There is no such run.")])
+
+    def does(call: str) -> None:
+        error = next(answers, None) if call == "deliver" else None
+        if error is not None:
+            raise error
+
+    mirror = Mirror(does)
+    feed = fed(mirror)
+    until(lambda: "deliver" in mirror.asked)
+    until(lambda: feed.figures()["last_error"])
+    finish(feed)
+    assert mirror.asked.count("open") == 2
+    assert mirror.asked[-2:] == ["end", "close"]
+
+
+def test_an_end_does_not_wait_for_a_call_that_hangs_which_then_sends_no_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    goes_on = threading.Event()
+
+    def does(call: str) -> None:
+        if call == "deliver":
+            goes_on.wait(DEADLINE_SECONDS)
+
+    mirror = Mirror(does)
+    feed = fed(mirror)
+    until(lambda: "deliver" in mirror.asked)
+    assert finish(feed, seconds=0.3) < 5
+    assert feed._thread.daemon
+    assert "7 rows and the end of the run wait" in caplog.messages[0]
+    goes_on.set()
+    until(lambda: not feed._thread.is_alive())
+    assert "end" not in mirror.asked
+    assert mirror.asked[-1] == "close"
+
+
+def test_an_end_is_patient_as_long_as_something_gets_through() -> None:
+    class Slow(Mirror):
+        def deliver(self, told: Callable[[], object]) -> None:
+            for _ in range(8):
+                time.sleep(0.1)
+                told()
+            super().deliver(told)
+
+    mirror = Slow()
+    feed = fed(mirror)
+    until(lambda: "open" in mirror.asked)
+    finish(feed, patience_seconds=0.4)
+    assert mirror.asked[-2:] == ["end", "close"]
+
+
+def test_a_second_end_says_nothing_again(caplog: pytest.LogCaptureFixture) -> None:
+    def does(call: str) -> None:
+        if call == "open":
+            raise BackendDownError("it is gone")
+
+    feed = fed(Mirror(does))
+    finish(feed, patience_seconds=0.1)
+    said = len(caplog.messages)
+    finish(feed, patience_seconds=0.1)
+    assert len(caplog.messages) == said
+
+
+def test_what_an_error_says_is_told_without_secrets_on_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def does(call: str) -> None:
+        if call == "open":
+            raise ValueError("http://me:hunter22@there/\nAuthorization: Bearer mapi_ab_cdefghijk")
+
+    feed = fed(Mirror(does))
+    until(lambda: caplog.messages)
+    finish(feed, patience_seconds=0.1)
+    told = caplog.text + str(feed.figures())
+    assert "hunter22" not in told
+    assert all("\n" not in text for text in caplog.messages)
+
+
+def test_remarks_are_told_at_the_end_and_not_without_bound(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    mirror = Mirror()
+    mirror.remarked = [f"remark {number}" for number in range(30)]
+    finish(fed(mirror))
+    assert "remark 0" in caplog.messages[0]
+    assert len(caplog.messages) == 11
+    assert "20 more remarks" in caplog.messages[-1]
+
+
+def test_a_process_without_threads_is_told_how_the_rows_get_there(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    mirror = Mirror()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        feed = fed(mirror)
+    caplog.set_level(logging.INFO)
+    assert finish(feed) < 5
+    assert mirror.asked == []
+    assert "can't start new thread" in caplog.messages[0]
+    assert "7 rows and the end of the run wait" in caplog.messages[1]
+
+
+def test_an_address_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    finish(fed(Mirror()))
+    assert caplog.messages == ["mirror: the run is at http://there/runs/1."]
