@@ -272,7 +272,7 @@ def tag(key: str) -> FieldOf:
 def attribute(
     name: Literal[
         "id", "name", "note", "status", "kind", "experiment", "user", "created", "started",
-        "finished", "duration", "parent", "attempts",
+        "finished", "duration", "parent", "attempts", "external_id",
     ],
 ) -> FieldOf:  # fmt: skip
     """Return what every run can have: its status, its name, when it was made.

@@ -89,6 +89,8 @@ ATTRIBUTE_EXPRESSIONS: Final = {
         "coalesce((select max(attempts.attempt) from run_attempts as attempts where"
         " attempts.tenant_id = mapi.current_tenant() and attempts.run_id = runs.id), 1)"
     ),
+    # Whole, or the index of what is unique in a project would be of no use.
+    "external_id": "runs.external_id",
 }
 
 #: From the expression of a value to a condition on it.

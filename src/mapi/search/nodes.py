@@ -74,6 +74,7 @@ ATTRIBUTES: Final[dict[str, ValueType]] = {
     "duration": "number",
     "parent": "text",
     "attempts": "number",
+    "external_id": "text",
 }
 
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

@@ -116,6 +116,8 @@ def row_of(number: int) -> st.SearchStrategy[Row]:
             "heartbeat": times,
             "parent": st.sampled_from([None, *(f"run_{one}" for one in RUN_IDS[:number])]),
             "attempts": st.sampled_from([0, 1, 3]),
+            # Unique in a project.
+            "external_id": st.none() | st.just(f"{TEXTS[number % len(TEXTS)]}{number}"),
             "metrics": st.dictionaries(
                 st.tuples(st.sampled_from(KEYS), st.sampled_from(LABELS)), summaries(), max_size=4
             ),
@@ -150,13 +152,14 @@ def insert(doors: Doors, connection: psycopg.Connection[Any], rows: list[Row]) -
         experiment = row["experiment"] and row["experiment"]["id"].removeprefix("exp_")
         connection.execute(
             "insert into runs (tenant_id, id, project_id, kind, status, name, note, user_name,"
-            " experiment_id, parent_id, created, started, finished, heartbeat)"
-            " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            " experiment_id, parent_id, created, started, finished, heartbeat, external_id)"
+            " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
             [
                 *(tenant, run, project, row["kind"], row["status"]),
                 *(row["name"], row["note"], row["user"], experiment),
                 row["parent"] and row["parent"].removeprefix("run_"),
                 *(row["created"], row["started"], row["finished"], row.get("heartbeat")),
+                row.get("external_id"),
             ],
         )
         for attempt in range(1, row["attempts"] + 1):

@@ -52,7 +52,14 @@ def test_a_fault_says_where_what_and_what_was_expected(case: dict[str, Any]) -> 
 
 def row_from(number: int, given: dict[str, Any]) -> Row:
     row: dict[str, Any] = {"note": "", "user": "", "started": None, "finished": None}
-    row |= {"parent": None, "attempts": 0, "experiment": None, "tags": {}, **given}
+    row |= {
+        "parent": None,
+        "external_id": None,
+        "attempts": 0,
+        "experiment": None,
+        "tags": {},
+        **given,
+    }
     row["id"] = f"run_{RUN_IDS[number]}"
     row["created"] = datetime.fromisoformat(given["created"])
     if row["experiment"]:

@@ -35,7 +35,14 @@ VAL = (("split", "val"),)
 def row(number: int, **given: Any) -> Row:
     plain: dict[str, Any] = {"name": "", "note": "", "status": "running", "kind": "fit"}
     plain |= {"user": "", "experiment": None, "created": NOW, "started": None, "finished": None}
-    plain |= {"parent": None, "attempts": 0, "metrics": {}, "params": {}, "tags": {}}
+    plain |= {
+        "parent": None,
+        "external_id": None,
+        "attempts": 0,
+        "metrics": {},
+        "params": {},
+        "tags": {},
+    }
     return plain | {"id": f"run_{RUN_IDS[number]}"} | given
 
 
