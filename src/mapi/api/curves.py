@@ -58,7 +58,7 @@ __all__ = ["points", "series"]
 POINTS_MAX = 10_000
 #: More buckets than any screen has pixels in a row are points.
 BUCKETS_MAX = 4_000
-_SERIES_MAX = 500
+_SERIES_MAX = 2_000
 _KEYS_MAX = 100
 
 

@@ -6,7 +6,7 @@ import classes from "@/charts/curve_chart.module.css";
 import { useCurves, type LineSource, type LoadedLine } from "@/charts/following";
 import { useChartGroup, useSeen } from "@/charts/group";
 import { Legend } from "@/charts/legend";
-import { useIsNear } from "@/charts/near";
+import { useNearness } from "@/charts/near";
 import { NumbersTable } from "@/charts/numbers_table";
 import { drawnLines, notesOf, pictureOf, viewOf, wholeExtent } from "@/charts/picture";
 import { Plot, useColours } from "@/charts/plot";
@@ -37,7 +37,7 @@ const HEIGHT = 200;
 export function CurveChart(props: CurveChartProps): ReactElement {
   const { name, onFull } = props;
   const host = useRef<HTMLElement>(null);
-  const isNear = useIsNear(host);
+  const { isNear, width } = useNearness(host);
   const [isFullHere, setIsFullHere] = useState(false);
   const isFull = props.isFull ?? isFullHere;
   const setFull = onFull ?? setIsFullHere;
@@ -48,6 +48,7 @@ export function CurveChart(props: CurveChartProps): ReactElement {
         <Content
           {...props}
           height={height}
+          width={width}
           onFull={() => {
             setFull(true);
           }}
@@ -66,7 +67,12 @@ export function CurveChart(props: CurveChartProps): ReactElement {
         closeButtonProps={{ "aria-label": "Close" }}
         classNames={{ body: classes.full ?? "" }}
       >
-        <Content {...props} height={Math.max(240, window.innerHeight - 280)} onFull={null} />
+        <Content
+          {...props}
+          height={Math.max(240, window.innerHeight - 280)}
+          width={window.innerWidth}
+          onFull={null}
+        />
       </Modal>
     </figure>
   );
@@ -85,18 +91,19 @@ function Heading(props: { name: string; children?: ReactNode }): ReactElement {
 
 interface ContentProps extends Omit<CurveChartProps, "onFull"> {
   height: number;
+  /** About as many pixels the drawing is wide. */
+  width: number;
   /** Null: it does already. */
   onFull: (() => void) | null;
 }
 
 function Content(props: ContentProps): ReactElement {
-  const { name, lines, settings, height, actions, onFull } = props;
+  const { name, lines, settings, height, width, actions, onFull } = props;
   const group = useChartGroup();
   const seen = useSeen(group);
   const scheme = useComputedColorScheme("light");
   const colours = useColours();
   const { shown, isShown, toggle, only } = useShown(lines);
-  const [width, setWidth] = useState(0);
   const [focus, setFocus] = useState<string | null>(null);
   const [isTable, setIsTable] = useState(false);
   const loaded = useCurves(shown, { axis: settings.axis, seen, buckets: bucketsFor(width) });
@@ -119,9 +126,6 @@ function Content(props: ContentProps): ReactElement {
   const failure = loaded.find(({ error }) => error !== null && error !== undefined);
   const isLoading = loaded.some((line) => line.isLoading);
   const isWaiting = loaded.some(({ data, error }) => data === null && !error);
-  const onWidth = useCallback((found: number) => {
-    setWidth(found);
-  }, []);
   const noteText = [notes.points, ...notes.missing].join(" · ");
 
   return (
@@ -164,7 +168,6 @@ function Content(props: ContentProps): ReactElement {
       {picture !== null && view !== null ? (
         <Plot
           {...{ name, axis: settings.axis, lines: drawn, view, picture, whole, height, group }}
-          onWidth={onWidth}
         />
       ) : (
         <Instead {...{ height, isWaiting, failure }} hasLines={shown.length > 0} />
@@ -294,9 +297,13 @@ function useShown(lines: readonly LineSource[]) {
   return { shown, isShown, toggle, only };
 }
 
+/** What stands beside the drawing: its axis and the edges. */
+const BESIDE = 64;
+
 /** At least one bucket a pixel; few sizes, so that a little more width asks nothing anew. */
 function bucketsFor(width: number): number {
-  return width <= 500 ? 500 : width <= 1_000 ? 1_000 : 2_000;
+  const drawing = width - BESIDE;
+  return drawing <= 500 ? 500 : drawing <= 1_000 ? 1_000 : 2_000;
 }
 
 function failureText(loaded: readonly LoadedLine[], id: string): string | null {

@@ -44,6 +44,8 @@ const FONT_SIZE = 11;
 const DIGIT_WIDTH = 6.3;
 /** Less than this is a click that trembled. */
 const DRAG_MIN = 4;
+/** What the marks of the other axis take, about. */
+const AROUND = 60;
 const TICK_SPACE = { x: 72, y: 28 } as const;
 
 /** Charts that are alike have axes of one width, so that they stand in line. */
@@ -183,8 +185,8 @@ export class Frame {
     let ticks: Tick[] = [];
     return {
       splits: (plot) => {
-        const box = boxOf(plot);
-        const length = side === "x" ? box.width : box.height;
+        // The box is laid out after the marks.
+        const length = (side === "x" ? plot.width : plot.height) - AROUND;
         const [low, high] = this.#picture[side];
         const countMax = Math.max(2, Math.floor(length / TICK_SPACE[side]));
         const all = side === "x" ? this.#picture.xTicks(countMax) : this.#picture.yTicks(countMax);

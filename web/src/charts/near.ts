@@ -1,24 +1,38 @@
-/** Whether an element is near to what is seen of the page: only then it is worth drawing. */
+/** Whether an element is near to what is seen of the page, and how wide it is: only then it is drawn. */
 import { useEffect, useState, type RefObject } from "react";
 
 /** So far below the edge a chart begins to load. */
 const MARGIN = "300px";
 
-export function useIsNear(element: RefObject<HTMLElement | null>): boolean {
-  const [isNear, setIsNear] = useState(false);
+export interface Nearness {
+  readonly isNear: boolean;
+  /** In pixels; 0 where it is not known yet. */
+  readonly width: number;
+}
+
+export function useNearness(element: RefObject<HTMLElement | null>): Nearness {
+  const [found, setFound] = useState<Nearness>({ isNear: false, width: 0 });
   useEffect(() => {
     const host = element.current;
     if (host === null) return;
-    const observer = new IntersectionObserver(
+    const nearness = new IntersectionObserver(
       (entries) => {
-        setIsNear(entries.at(-1)?.isIntersecting ?? false);
+        const isNear = entries.at(-1)?.isIntersecting ?? false;
+        setFound((known) => ({ isNear, width: isNear ? host.clientWidth : known.width }));
       },
       { rootMargin: MARGIN },
     );
-    observer.observe(host);
+    const size = new ResizeObserver(() => {
+      setFound((known) =>
+        known.width === host.clientWidth ? known : { ...known, width: host.clientWidth },
+      );
+    });
+    nearness.observe(host);
+    size.observe(host);
     return () => {
-      observer.disconnect();
+      nearness.disconnect();
+      size.disconnect();
     };
   }, [element]);
-  return isNear;
+  return found;
 }

@@ -1,6 +1,7 @@
 /** The drawing of a chart: a canvas that is looked at with a pointer or with keys. */
 import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
+import { wholeNumber } from "@/base/numbers";
 import { placeText } from "@/charts/axes";
 import { nearestEntry } from "@/charts/columns";
 import { Frame, type Colours, type Gestures, type Picture } from "@/charts/frame";
@@ -46,21 +47,23 @@ export interface PlotProps {
   readonly whole: Range;
   readonly height: number;
   readonly group: ChartGroup;
-  readonly onWidth: (width: number) => void;
 }
 
 export function Plot(props: PlotProps): ReactElement {
-  const { view, picture, height, group, onWidth } = props;
+  const { view, picture, height, group } = props;
   const host = useRef<HTMLDivElement>(null);
   const frame = useRef<Frame | null>(null);
   const latest = useRef({ view, picture });
+  // A frame has room for a label from its beginning, or has none.
+  const hasLabel = picture.yLabel !== "";
   const [isPointed, setIsPointed] = useState(false);
   const [plotBox, setPlotBox] = useState({ left: 0, width: 1 });
 
   useEffect(() => {
     latest.current = { view, picture };
     frame.current?.show(picture);
-  }, [view, picture]);
+    frame.current?.pointAt(shareOf(group.hover, view));
+  }, [view, picture, group]);
 
   useEffect(() => {
     const element = host.current;
@@ -71,7 +74,10 @@ export function Plot(props: PlotProps): ReactElement {
     };
     const gestures: Gestures = {
       onSelect: (from, to) => {
-        group.zoomTo([place(from), place(to)]);
+        const seen: Range = [place(from), place(to)];
+        // What the pointer stood at lies elsewhere then.
+        group.pointAt(null);
+        group.zoomTo(seen);
       },
       onPoint: (at) => {
         setIsPointed(at !== null);
@@ -90,7 +96,6 @@ export function Plot(props: PlotProps): ReactElement {
     const observer = new ResizeObserver(() => {
       const width = Math.max(80, element.clientWidth);
       made.resize({ width, height });
-      onWidth(width);
       noteBox();
     });
     observer.observe(element);
@@ -99,15 +104,12 @@ export function Plot(props: PlotProps): ReactElement {
       made.destroy();
       frame.current = null;
     };
-  }, [group, height, onWidth]);
+  }, [group, height, hasLabel]);
 
   useEffect(() => {
-    const follow = (): void => {
-      const { x, xScale } = latest.current.view;
-      const at = group.hover === null ? NaN : xScale.to(group.hover);
-      frame.current?.pointAt(Number.isFinite(at) ? (at - x[0]) / (x[1] - x[0]) : null);
-    };
-    return group.onHover(follow);
+    return group.onHover(() => {
+      frame.current?.pointAt(shareOf(group.hover, latest.current.view));
+    });
   }, [group]);
 
   return (
@@ -132,6 +134,12 @@ export function Plot(props: PlotProps): ReactElement {
       {isPointed && <Told {...props} plotBox={plotBox} />}
     </div>
   );
+}
+
+/** Returns how far along the seen part of the axis a place lies; null where it has none. */
+function shareOf(place: number | null, { x, xScale }: View): number | null {
+  const at = place === null ? NaN : xScale.to(place);
+  return Number.isFinite(at) ? (at - x[0]) / (x[1] - x[0]) : null;
 }
 
 function describe({ name, axis, lines }: PlotProps): string {
@@ -211,40 +219,67 @@ function Told(
   const { axis, lines, view, group, plotBox } = props;
   const hover = useHover(group);
   if (hover === null) return null;
-  const share = (view.xScale.to(hover) - view.x[0]) / (view.x[1] - view.x[0]);
-  if (!(share >= 0 && share <= 1)) return null;
+  const share = shareOf(hover, view);
+  if (share === null || share < 0 || share > 1) return null;
   const reach = ((view.x[1] - view.x[0]) / plotBox.width) * 4;
   const found = lines.flatMap((line) => {
     const at = entryNear(line, hover, view.xScale.kind === "linear" ? reach : 0);
     return at < 0 ? [] : [{ line, at }];
   });
   const told = found.sort((a, b) => rank(b.line, b.at) - rank(a.line, a.at)).slice(0, TOLD_MAX);
-  const nearest = told[0];
-  const isLeft = share > 0.5;
-  const left = plotBox.left + share * plotBox.width;
+  const place = nearestPlace(told, hover);
+  const bucket = told.find(({ line, at }) => (line.data.count[at] as number) > 1);
   return (
     <div
       className={classes.told}
-      data-side={isLeft ? "left" : "right"}
-      style={{ left }}
+      data-side={share > 0.5 ? "left" : "right"}
+      style={{ left: plotBox.left + share * plotBox.width }}
       role="status"
     >
-      <p className={classes.place}>{placeText(axis, hover)}</p>
+      <p className={classes.place}>{placeText(axis, place)}</p>
       <ul>
         {told.map(({ line, at }) => (
           <li key={line.name}>
             <span className={classes.swatch} style={{ background: line.colour }} />
             <span className={classes.name}>{line.name}</span>
             <span className={classes.value}>{entryText(line.data, at)}</span>
+            <span className={classes.steps}>{elsewhere(line, at, { axis, place })}</span>
           </li>
         ))}
       </ul>
       {found.length > TOLD_MAX && <p>and {found.length - TOLD_MAX} more</p>}
-      {nearest !== undefined && (
-        <p className={classes.steps}>{entrySteps(nearest.line.data, nearest.at)}</p>
+      {bucket !== undefined && (
+        <p className={classes.steps}>{entrySteps(bucket.line.data, bucket.at)}</p>
       )}
     </div>
   );
+}
+
+/** Returns the place of the entry that is nearest to the pointer: it is told as it was logged. */
+function nearestPlace(told: readonly { line: DrawnLine; at: number }[], hover: number): number {
+  let best = hover;
+  let distance = Infinity;
+  for (const { line, at } of told) {
+    const from = line.data.firstX[at] as number;
+    const to = line.data.lastX[at] as number;
+    const place = Math.max(from, Math.min(hover, to));
+    if (Math.abs(place - hover) < distance) {
+      distance = Math.abs(place - hover);
+      best = place;
+    }
+  }
+  return best;
+}
+
+/** Tells the step of an entry that lies beside the place of the others, or whose place is none. */
+function elsewhere(
+  { data }: DrawnLine,
+  at: number,
+  { axis, place }: { axis: Axis; place: number },
+): string {
+  const isThere = (data.firstX[at] as number) <= place && place <= (data.lastX[at] as number);
+  if ((data.count[at] as number) > 1 || (isThere && axis === "step")) return "";
+  return `at step ${wholeNumber(data.firstStep[at] as number)}`;
 }
 
 /** Returns the entry under the pointer; one with something that is not finite goes before others. */

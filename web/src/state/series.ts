@@ -6,7 +6,7 @@ import { runKey } from "@/state/run";
 export type Series = Schemas["SeriesSummary"];
 
 /** The largest page that the server gives. */
-const PAGE = 500;
+const PAGE = 2_000;
 
 /** All series of a run; summaries only, points are read by who draws them. */
 export function seriesQuery(run: string) {

@@ -2,10 +2,26 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "@/pages/root";
 import { runAddress } from "@/pages/run/address";
+import { queries } from "@/state/queries";
+import { runQuery } from "@/state/run";
+import { seriesQuery } from "@/state/series";
+
+/** The page asks for the same again, and says what is wrong. */
+function shownWhereNeeded(): void {
+  return;
+}
 
 export const runRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/runs/$run",
   validateSearch: runAddress,
+  // The answers are on their way while the page itself is. A link that is only pointed at asks nothing.
+  loader: ({ params, preload, location }) => {
+    if (preload) return;
+    queries.query({ ...runQuery(params.run), staleTime: Infinity }).catch(shownWhereNeeded);
+    if (runAddress(location.search).tab === undefined) {
+      queries.query({ ...seriesQuery(params.run), staleTime: Infinity }).catch(shownWhereNeeded);
+    }
+  },
   component: lazyRouteComponent(() => import("@/pages/run/page"), "RunPage"),
 });

@@ -37,7 +37,7 @@ test("each key with steps is a chart, with a line for each series", () => {
   const charts = chartsOf(ALL, ABOUT);
   expect(charts.map(({ key, lines }) => [key, lines.map(({ name }) => name)])).toEqual([
     ["acc", ["acc"]],
-    ["loss", ["split=val", "split=train"]],
+    ["loss", ["split=train", "split=val"]],
     ["n", ["ä"]],
   ]);
 });

@@ -31,6 +31,9 @@ export function chartsOf(
     .map(([key, lines]) => chartOf(key, lines, about));
 }
 
+/** `fold=2` stands before `fold=10`. */
+const byNumbers = new Intl.Collator("en", { numeric: true });
+
 function chartOf(
   key: string,
   series: readonly Series[],
@@ -39,13 +42,14 @@ function chartOf(
   const told = (one: Series): string =>
     about.by === null ? seriesName({ key: "", labels: one.labels }) : (one.labels[about.by] ?? "");
   const colour = visitColours(`label ${about.by ?? "all"}`, series.map(told));
+  const ordered = [...series].sort((a, b) => byNumbers.compare(seriesName(a), seriesName(b)));
   return {
     key,
     text: series
       .flatMap((one) => [one.name, seriesName(one)])
       .join("\n")
       .toLowerCase(),
-    lines: series.map((one) => ({
+    lines: ordered.map((one) => ({
       id: seriesName(one),
       run: about.run,
       key,

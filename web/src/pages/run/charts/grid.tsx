@@ -32,7 +32,9 @@ export function Grid(props: GridProps): ReactElement {
     const element = host.current;
     if (element !== null) setTop(element.getBoundingClientRect().top + window.scrollY);
   }, [width]);
-  const columns = Math.max(1, Math.floor((width + GAP) / (CHART_WIDTH_MIN + GAP)));
+  // Fewer charts than have room are wider.
+  const room = Math.max(1, Math.floor((width + GAP) / (CHART_WIDTH_MIN + GAP)));
+  const columns = Math.max(1, Math.min(room, charts.length));
   const rows = useWindowVirtualizer({
     count: Math.ceil(charts.length / columns),
     estimateSize: () => CHART_HEIGHT + GAP,

@@ -34,28 +34,7 @@ export function Toolbar(props: {
         {found === total ? wholeNumber(total) : `${wholeNumber(found)} of ${wholeNumber(total)}`}{" "}
         {total === 1 ? "chart" : "charts"}
       </span>
-      <Select
-        aria-label="Drawn over"
-        className={classes.axis}
-        data={[
-          {
-            group: "Over",
-            items: [
-              { value: "step", label: "over steps" },
-              { value: "run_time", label: "over run time" },
-              { value: "time", label: "over wall time" },
-            ],
-          },
-          { group: "Over a metric", items: axes.map((name) => ({ value: name, label: name })) },
-        ]}
-        value={address.x ?? "step"}
-        searchable
-        limit={OPTIONS_MAX}
-        allowDeselect={false}
-        onChange={(x) => {
-          if (x !== null) onChange({ x, zoom: undefined });
-        }}
-      />
+      <AxisChoice {...{ address, axes, onChange }} />
       <Select
         aria-label="Smoothing"
         className={classes.smoothing}
@@ -103,6 +82,49 @@ export function Toolbar(props: {
         }}
       />
     </div>
+  );
+}
+
+const OWN_AXES = [
+  { value: "step", label: "over steps" },
+  { value: "run_time", label: "over run time" },
+  { value: "time", label: "over wall time" },
+];
+
+/** Thousands of series are offered only when one asks for them. */
+function AxisChoice(props: {
+  address: ChartsAddress;
+  axes: readonly string[];
+  onChange: (change: ChartsAddress) => void;
+}): ReactElement {
+  const { address, axes, onChange } = props;
+  const [isOpen, setIsOpen] = useState(false);
+  const chosen = address.x ?? "step";
+  const isOwn = OWN_AXES.some(({ value }) => value === chosen);
+  const offered = isOpen ? axes : isOwn ? [] : [chosen];
+  return (
+    <Select
+      aria-label="Drawn over"
+      className={classes.axis}
+      data={[
+        ...OWN_AXES,
+        { group: "a metric", items: offered.map((name) => ({ value: name, label: name })) },
+      ]}
+      value={chosen}
+      searchable
+      limit={OPTIONS_MAX}
+      allowDeselect={false}
+      nothingFoundMessage="No such metric"
+      onDropdownOpen={() => {
+        setIsOpen(true);
+      }}
+      onDropdownClose={() => {
+        setIsOpen(false);
+      }}
+      onChange={(x) => {
+        if (x !== null) onChange({ x, zoom: undefined });
+      }}
+    />
   );
 }
 
