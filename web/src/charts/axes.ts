@@ -29,7 +29,8 @@ export function axisTicks(axis: Axis, scale: Scale, range: Range, countMax: numb
   if (axis === "run_time") return durationTicks(range, countMax);
   if (axis === "time") {
     const offset = -new Date(range[0] * 1000).getTimezoneOffset() * 60;
-    return clockTicks(range, countMax, offset);
+    // A moment is longer than a number.
+    return clockTicks(range, Math.max(2, Math.floor(countMax * 0.7)), offset);
   }
   return linearTicks(range, countMax, axis === "step");
 }

@@ -1,5 +1,6 @@
 /** One chart of curves: the drawing, its legend, and what it has to say of what it cannot show. */
 import { ActionIcon, Menu, Modal, Skeleton, useComputedColorScheme } from "@mantine/core";
+import { useViewportSize } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useCallback, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
 import classes from "@/charts/curve_chart.module.css";
@@ -23,9 +24,8 @@ export interface CurveChartProps {
   readonly settings: ChartSettings;
   /** Pixels of the drawing; by default 200. */
   readonly height?: number;
-  /** Whether it fills the window; with `onFull` the page keeps it in its address. */
-  readonly isFull?: boolean;
-  readonly onFull?: (isFull: boolean) => void;
+  /** Hears that the chart is to fill the window; without it, it does so by itself. */
+  readonly onFull?: () => void;
   /** What stands beside the name: pin, move. */
   readonly actions?: ReactNode;
 }
@@ -38,52 +38,76 @@ export function CurveChart(props: CurveChartProps): ReactElement {
   const { name, onFull } = props;
   const host = useRef<HTMLElement>(null);
   const { isNear, width } = useNearness(host);
-  const [isFullHere, setIsFullHere] = useState(false);
-  const isFull = props.isFull ?? isFullHere;
-  const setFull = onFull ?? setIsFullHere;
-  const height = props.height ?? HEIGHT;
+  const [isFull, setIsFull] = useState(false);
   return (
     <figure ref={host} className={classes.chart} aria-label={name}>
       {isNear ? (
         <Content
           {...props}
-          height={height}
+          height={props.height ?? HEIGHT}
           width={width}
-          onFull={() => {
-            setFull(true);
-          }}
+          onFull={
+            onFull ??
+            (() => {
+              setIsFull(true);
+            })
+          }
         />
       ) : (
         <Heading name={name} />
       )}
-      <Modal
-        opened={isFull}
-        onClose={() => {
-          setFull(false);
-        }}
-        fullScreen
-        lockScroll={false}
-        title={name}
-        closeButtonProps={{ "aria-label": "Close" }}
-        classNames={{ body: classes.full ?? "" }}
-      >
-        <Content
+      {isFull && (
+        <FullChart
           {...props}
-          height={Math.max(240, window.innerHeight - 280)}
-          width={window.innerWidth}
+          onClose={() => {
+            setIsFull(false);
+          }}
+        />
+      )}
+    </figure>
+  );
+}
+
+/** What stands around the drawing of a chart that fills the window. */
+const AROUND_FULL = 280;
+
+/** A chart that fills the window. */
+export function FullChart(
+  props: Pick<CurveChartProps, "name" | "lines" | "settings"> & { onClose: () => void },
+): ReactElement {
+  const { name, lines, settings, onClose } = props;
+  const { width, height } = useViewportSize();
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      fullScreen
+      lockScroll={false}
+      title={name}
+      closeButtonProps={{ "aria-label": "Close" }}
+      classNames={{ content: classes.fullContent ?? "", body: classes.full ?? "" }}
+    >
+      {width > 0 && (
+        <Content
+          {...{ name, lines, settings, width }}
+          height={Math.max(240, height - AROUND_FULL)}
           onFull={null}
         />
-      </Modal>
-    </figure>
+      )}
+    </Modal>
   );
 }
 
 function Heading(props: { name: string; children?: ReactNode }): ReactElement {
   return (
     <div className={classes.heading}>
-      <h3 className={classes.name} title={props.name}>
-        {props.name}
-      </h3>
+      {props.name === "" ? (
+        <span className={classes.name} />
+      ) : (
+        <h2 className={classes.name} title={props.name}>
+          {props.name}
+        </h2>
+      )}
       {props.children}
     </div>
   );
@@ -130,7 +154,7 @@ function Content(props: ContentProps): ReactElement {
 
   return (
     <>
-      <Heading name={name}>
+      <Heading name={onFull === null ? "" : name}>
         {isLoading && <span className={classes.busy} role="status" aria-label="Loading points" />}
         {seen !== null && (
           <ActionIcon

@@ -8,7 +8,7 @@ import {
   countWithoutPlace,
   valueExtent,
 } from "@/charts/extent";
-import { LINEAR, LOG, padded, panned, zoomed, type Range } from "@/charts/scales";
+import { LINEAR, LOG, padded, panned, pixels, zoomed, type Range } from "@/charts/scales";
 
 const ALL: Range = [-Infinity, Infinity];
 
@@ -90,6 +90,18 @@ test("room around a stretch keeps it inside; of one value too", () => {
   );
   expect(padded([5, 5])).toEqual([4.5, 5.5]);
   expect(padded([0, 0])).toEqual([-1, 1]);
+});
+
+test("what is not finite has no pixel, and what is far beyond the edge is cut", () => {
+  const toPixel = pixels([0, 1], 10, 100);
+  expect([toPixel(0), toPixel(1), toPixel(Infinity), toPixel(-Infinity), toPixel(NaN)]).toEqual([
+    10,
+    110,
+    NaN,
+    NaN,
+    NaN,
+  ]);
+  expect(Math.abs(toPixel(1e300))).toBeLessThan(10_000);
 });
 
 test("moving and zooming stay within limits", () => {

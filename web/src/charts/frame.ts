@@ -46,7 +46,9 @@ const DIGIT_WIDTH = 6.3;
 const DRAG_MIN = 4;
 /** What the marks of the other axis take, about. */
 const AROUND = 60;
-const TICK_SPACE = { x: 72, y: 28 } as const;
+const TICK_SPACE = { x: 72, y: 40 } as const;
+/** A low chart has its marks nearer to each other. */
+const TICKS_MIN = { x: 2, y: 6 } as const;
 
 /** Charts that are alike have axes of one width, so that they stand in line. */
 const Y_AXIS_MIN = 48;
@@ -188,7 +190,7 @@ export class Frame {
         // The box is laid out after the marks.
         const length = (side === "x" ? plot.width : plot.height) - AROUND;
         const [low, high] = this.#picture[side];
-        const countMax = Math.max(2, Math.floor(length / TICK_SPACE[side]));
+        const countMax = Math.max(TICKS_MIN[side], Math.floor(length / TICK_SPACE[side]));
         const all = side === "x" ? this.#picture.xTicks(countMax) : this.#picture.yTicks(countMax);
         ticks = all.filter(({ at }) => at >= low && at <= high);
         return ticks.map(({ at }) => (at - low) / (high - low || 1));

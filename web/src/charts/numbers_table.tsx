@@ -3,7 +3,7 @@ import { Modal, Select } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { shortNumber, wholeNumber } from "@/base/numbers";
 import { axisName, placeText } from "@/charts/axes";
-import { entriesIn } from "@/charts/columns";
+import { entriesIn, type CurveData } from "@/charts/columns";
 import classes from "@/charts/numbers_table.module.css";
 import type { Axis } from "@/charts/reading";
 import type { Range } from "@/charts/scales";
@@ -54,6 +54,7 @@ function Rows(props: { axis: Axis; line: DrawnLine; seen: Range }): ReactElement
   const { data } = line;
   const [start, stop] = entriesIn(data, seen[0], seen[1]);
   const shown = Array.from({ length: Math.min(ROWS_MAX, stop - start) }, (_, at) => start + at);
+  const columns = shown.every((at) => data.count[at] === 1) ? OF_POINTS : OF_BUCKETS;
   return (
     <>
       {stop - start > ROWS_MAX && (
@@ -68,12 +69,11 @@ function Rows(props: { axis: Axis; line: DrawnLine; seen: Range }): ReactElement
           <tr>
             <th scope="col">{axisName(axis)}</th>
             {axis !== "step" && <th scope="col">step</th>}
-            <th scope="col">points</th>
-            <th scope="col">first</th>
-            <th scope="col">min</th>
-            <th scope="col">mean</th>
-            <th scope="col">max</th>
-            <th scope="col">last</th>
+            {columns.map(({ name }) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -83,12 +83,9 @@ function Rows(props: { axis: Axis; line: DrawnLine; seen: Range }): ReactElement
               <tr key={at}>
                 <th scope="row">{axis === "step" ? wholeNumber(place) : placeText(axis, place)}</th>
                 {axis !== "step" && <td>{wholeNumber(data.firstStep[at] as number)}</td>}
-                <td>{wholeNumber(data.count[at] as number)}</td>
-                <td>{shortNumber(data.first[at])}</td>
-                <td>{told(data.low[at])}</td>
-                <td>{told(data.mean[at])}</td>
-                <td>{told(data.high[at])}</td>
-                <td>{shortNumber(data.last[at])}</td>
+                {columns.map(({ name, text }) => (
+                  <td key={name}>{text(data, at)}</td>
+                ))}
               </tr>
             );
           })}
@@ -98,7 +95,30 @@ function Rows(props: { axis: Axis; line: DrawnLine; seen: Range }): ReactElement
   );
 }
 
+interface Column {
+  readonly name: string;
+  readonly text: (data: CurveData, at: number) => string;
+}
+
+const OF_POINTS: readonly Column[] = [
+  { name: "value", text: (data, at) => allDigits(data.first[at] as number) },
+];
+const OF_BUCKETS: readonly Column[] = [
+  { name: "last step", text: (data, at) => wholeNumber(data.lastStep[at] as number) },
+  { name: "points", text: (data, at) => wholeNumber(data.count[at] as number) },
+  { name: "first", text: (data, at) => shortNumber(data.first[at]) },
+  { name: "min", text: (data, at) => finite(data.low[at]) },
+  { name: "mean", text: (data, at) => finite(data.mean[at]) },
+  { name: "max", text: (data, at) => finite(data.high[at]) },
+  { name: "last", text: (data, at) => shortNumber(data.last[at]) },
+];
+
+/** Returns a value with every digit that it has. */
+function allDigits(value: number): string {
+  return Number.isFinite(value) ? String(value).replace("-", "−") : shortNumber(value);
+}
+
 /** NaN stands for "no finite value" in these columns. */
-function told(value: number | undefined): string {
+function finite(value: number | undefined): string {
   return shortNumber(value === undefined || Number.isNaN(value) ? null : value);
 }

@@ -42,12 +42,16 @@ export function zoomed([low, high]: Range, around: number, factor: number, limit
   return to > from ? [from, to] : [low, high];
 }
 
-/** Maps places of a stretch to pixels; beyond a few screens they are cut, as a canvas needs. */
+/**
+ * Maps places of a stretch to pixels; beyond a few screens they are cut, as a canvas needs. What is
+ * not finite has no pixel.
+ */
 export function pixels(range: Range, start: number, length: number): (place: number) => number {
   const [low, high] = range;
   const factor = length / (high - low || 1);
   const far = 20 * Math.abs(length) + 1_000;
   return (place) => {
+    if (!Number.isFinite(place)) return NaN;
     const at = start + (place - low) * factor;
     return at > far ? far : at < -far ? -far : at;
   };

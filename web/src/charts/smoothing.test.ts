@@ -26,8 +26,9 @@ test("a constant is its own average from the first point on", () => {
 test("an average without a weight is the curve", () => {
   fc.assert(
     fc.property(values, (found) => {
-      // Of −0 it makes 0.
-      expect([...smooth(ofValues(found), 0)]).toEqual(found.map((value) => value + 0));
+      const smoothed = smooth(ofValues(found), 0);
+      // 0 and −0 are one value.
+      expect(found.every((value, at) => smoothed[at] === value)).toBe(true);
     }),
   );
 });

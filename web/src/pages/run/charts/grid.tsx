@@ -17,10 +17,9 @@ export interface GridProps {
   readonly charts: readonly ChartOfKey[];
   readonly settings: ChartSettings;
   readonly pins: readonly string[];
-  readonly full: string | undefined;
   readonly onPin: (key: string) => void;
   readonly onMove: (key: string, by: -1 | 1) => void;
-  readonly onFull: (key: string | undefined) => void;
+  readonly onFull: (key: string) => void;
 }
 
 export function Grid(props: GridProps): ReactElement {
@@ -65,7 +64,7 @@ export function Grid(props: GridProps): ReactElement {
 }
 
 function Card(props: GridProps & { chart: ChartOfKey }): ReactElement {
-  const { chart, settings, pins, full, onPin, onMove, onFull } = props;
+  const { chart, settings, pins, onPin, onMove, onFull } = props;
   const { key } = chart;
   const place = pins.indexOf(key);
   const isPinned = place >= 0;
@@ -74,9 +73,8 @@ function Card(props: GridProps & { chart: ChartOfKey }): ReactElement {
       name={key}
       lines={chart.lines}
       settings={settings}
-      isFull={full === key}
-      onFull={(isFull) => {
-        onFull(isFull ? key : undefined);
+      onFull={() => {
+        onFull(key);
       }}
       actions={
         <>

@@ -3,6 +3,7 @@ import { Skeleton } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { FullChart } from "@/charts/curve_chart";
 import { ChartGroup, ChartGroupProvider } from "@/charts/group";
 import { PINS_MAX, settingsOf, type ChartsAddress } from "@/pages/run/charts/address";
 import {
@@ -90,6 +91,7 @@ function Charts(props: { run: Run; series: readonly Series[] }): ReactElement {
       }),
     [x, logx, logy, smooth, clip],
   );
+  const shown = all.find(({ key }) => key === full);
   if (all.length === 0) return <NoCharts run={run} scalars={series.length} />;
   return (
     <ChartGroupProvider value={group}>
@@ -104,11 +106,20 @@ function Charts(props: { run: Run; series: readonly Series[] }): ReactElement {
           charts={found}
           settings={settings}
           pins={pins.keys}
-          full={full}
           onPin={pins.toggle}
           onMove={pins.move}
           onFull={(key) => {
             change({ full: key });
+          }}
+        />
+      )}
+      {shown !== undefined && (
+        <FullChart
+          name={shown.key}
+          lines={shown.lines}
+          settings={settings}
+          onClose={() => {
+            change({ full: undefined });
           }}
         />
       )}
