@@ -10,7 +10,7 @@ import type { ChartOfKey } from "@/pages/run/charts/charts";
 import classes from "@/pages/run/charts/charts.module.css";
 
 const CHART_WIDTH_MIN = 380;
-const CHART_HEIGHT = 348;
+const CHART_HEIGHT = 360;
 const GAP = 8;
 
 export interface GridProps {
