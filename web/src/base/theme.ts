@@ -29,8 +29,11 @@ export const theme = createTheme({
     Checkbox: { defaultProps: { size: "xs" } },
     Switch: { defaultProps: { size: "xs" } },
     SegmentedControl: { defaultProps: { size: "xs" } },
-    Modal: { defaultProps: { closeButtonProps: { "aria-label": "Close" }, radius: 4 } },
-    Drawer: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
+    // What keeps the page from scrolling is a style element, which the policy forbids.
+    Modal: {
+      defaultProps: { closeButtonProps: { "aria-label": "Close" }, radius: 4, lockScroll: false },
+    },
+    Drawer: { defaultProps: { closeButtonProps: { "aria-label": "Close" }, lockScroll: false } },
     Tooltip: { defaultProps: { openDelay: 300, withArrow: true } },
   },
 });

@@ -90,6 +90,16 @@ export function lifeQuery(run: string) {
   });
 }
 
+/** How much of each budget a run has used. */
+export function budgetsQuery(run: string) {
+  return queryOptions({
+    queryKey: [...runKey(run), "budgets"],
+    queryFn: async ({ signal }): Promise<Record<string, Schemas["BudgetUse"]>> =>
+      bodyOf(await api.GET("/v1/runs/{run}/budgets", { params: { path: { run } }, signal }))
+        .budgets,
+  });
+}
+
 /** The environment or the config of a producer; null where it has written none. */
 export function documentQuery(
   run: string,

@@ -11,7 +11,9 @@ export function Empty(props: { title: string; code?: string; children?: ReactNod
       {props.children !== undefined && <p>{props.children}</p>}
       {props.code !== undefined && (
         <div className={classes.code}>
-          <Code block>{props.code}</Code>
+          <Code block tabIndex={0}>
+            {props.code}
+          </Code>
           <Copy text={props.code} label="Copy" />
         </div>
       )}

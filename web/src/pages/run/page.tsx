@@ -2,7 +2,7 @@
 import { Skeleton, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { type ComponentType, lazy, type ReactElement, Suspense, useEffect } from "react";
+import { type ComponentType, lazy, type ReactElement, Suspense, useEffect, useRef } from "react";
 import { ApiError } from "@/api/client";
 import { RUN_TABS, type RunTab } from "@/pages/run/address";
 import { RunHeader } from "@/pages/run/header/header";
@@ -68,6 +68,14 @@ function OneRun(props: { id: string }): ReactElement {
     };
   }, [run.data, props.id]);
 
+  const list = useRef<HTMLDivElement>(null);
+  const isRead = run.data !== undefined;
+  // On a phone the tabs are wider than the window.
+  useEffect(() => {
+    const chosen = list.current?.querySelector("[aria-selected='true']");
+    chosen?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [tab, isRead]);
+
   if (stream.isGone) return <Gone text="This run was deleted for good." />;
   if (run.data === undefined) {
     if (run.error instanceof ApiError && run.error.status === 404) {
@@ -98,7 +106,7 @@ function OneRun(props: { id: string }): ReactElement {
           });
         }}
       >
-        <Tabs.List aria-label="What the run logged">
+        <Tabs.List ref={list} aria-label="What the run logged">
           {RUN_TABS.map((name) => (
             <Tabs.Tab key={name} value={name}>
               {TABS[name].label}

@@ -14,6 +14,8 @@ export function AttemptChoice(props: { run: Run }): ReactElement | null {
   const navigate = route.useNavigate();
   const attempts = useQuery({ ...attemptsQuery(props.run.id), enabled: props.run.attempts > 1 });
   const numbers = new Set(attempts.data?.map(({ number }) => number));
+  // The first attempt of a run is seldom registered; it is there all the same.
+  if (props.run.attempts > 1) numbers.add(1);
   if (attempt !== undefined) numbers.add(attempt);
   if (numbers.size < 2 && attempt === undefined) return null;
   return (

@@ -88,8 +88,10 @@ export function RunHeader(props: Props): ReactElement {
           <Copy text={run.id} label="Copy the id" />
         </Fact>
       </dl>
-      <TagChips run={run} canChange={canChange} />
-      <NoteText run={run} canChange={canChange} />
+      <div className={classes.extras}>
+        <TagChips run={run} canChange={canChange} />
+        <NoteText run={run} canChange={canChange} />
+      </div>
       <Losses run={run} canWrite={canWrite} />
     </header>
   );
@@ -113,9 +115,15 @@ function ExperimentName(props: { id: string }): ReactElement {
   const experiment = useQuery(experimentQuery(props.id));
   const name = experiment.data?.name ?? shortId(props.id);
   return (
-    <a className={classes.cut} href={`/experiments/${encodeURIComponent(props.id)}`} title={name}>
+    <route.Link
+      className={classes.cut}
+      to="/experiments/$experiment"
+      params={{ experiment: props.id }}
+      search={(previous) => ({ project: previous.project })}
+      title={name}
+    >
       {name}
-    </a>
+    </route.Link>
   );
 }
 

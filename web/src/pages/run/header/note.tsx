@@ -1,12 +1,16 @@
 /** The run's note: Markdown, which is changed where it stands. */
 import { Button, Textarea } from "@mantine/core";
-import type { ReactElement } from "react";
+import { lazy, type ReactElement, Suspense } from "react";
 import { Conflict } from "@/pages/run/header/conflict";
 import { useDraft } from "@/pages/run/header/draft";
 import classes from "@/pages/run/header/header.module.css";
 import type { Run } from "@/state/run";
-import { MarkdownText } from "@/widgets/markdown";
 import { Pencil } from "@/widgets/pencil";
+
+/** The parser of Markdown is as large as the rest of the page: it comes with the first note. */
+const MarkdownText = lazy(async () => ({
+  default: (await import("@/widgets/markdown")).MarkdownText,
+}));
 
 /** The server's limit, in characters. */
 const NOTE_LENGTH_MAX = 20_000;
@@ -54,7 +58,7 @@ export function NoteText(props: { run: Run; canChange: boolean }): ReactElement 
   }
   if (run.note === "") {
     return canChange ? (
-      <div className={classes.note}>
+      <div className={classes.addNote}>
         <Button variant="subtle" color="gray" size="compact-xs" fw={400} onClick={draft.open}>
           Add a note
         </Button>
@@ -65,7 +69,9 @@ export function NoteText(props: { run: Run; canChange: boolean }): ReactElement 
     <div className={classes.note}>
       {/* A long note scrolls: the tabs stay in sight. */}
       <div className={classes.noteText} tabIndex={0} role="region" aria-label="Note">
-        <MarkdownText text={run.note} />
+        <Suspense fallback={run.note.slice(0, 200)}>
+          <MarkdownText text={run.note} />
+        </Suspense>
       </div>
       {canChange && <Pencil label="Change the note" onClick={draft.open} />}
     </div>

@@ -1,4 +1,5 @@
 /** One line of the log: its last state in one row, all of it on demand. */
+import { VisuallyHidden } from "@mantine/core";
 import type { ReactElement } from "react";
 import { lastState, withoutCut } from "@/base/console";
 import { wholeNumber } from "@/base/numbers";
@@ -29,19 +30,14 @@ export function LogRow(props: Props): ReactElement {
     .join(" ");
   return (
     <div className={classes.line} data-level={line.level} data-open={isOpen}>
-      <button
-        type="button"
-        className={classes.toggle}
-        aria-expanded={isOpen}
-        aria-label={`${line.level}, ${clockTime(line.time)}: the whole line`}
-        onClick={onToggle}
-      >
+      <button type="button" className={classes.toggle} aria-expanded={isOpen} onClick={onToggle}>
         <span className={classes.mark} aria-hidden="true">
           {MARKS[line.level]}
         </span>
         <time dateTime={line.time} title={utcTime(line.time)}>
           {clockTime(line.time)}
         </time>
+        <VisuallyHidden>, {line.level}: the whole line</VisuallyHidden>
       </button>
       <div className={classes.text}>
         {producer !== "" && <span className={classes.producer}>{producer}</span>}

@@ -2,6 +2,7 @@
 import { Modal, UnstyledButton } from "@mantine/core";
 import { type ReactElement, useState } from "react";
 import { wholeNumber } from "@/base/numbers";
+import { sizeText } from "@/base/sizes";
 import { MediaTable } from "@/pages/run/media/table";
 import classes from "@/pages/run/media/media.module.css";
 import { contentError, contentPath, type MediaItem } from "@/state/media";
@@ -45,7 +46,7 @@ export function MediaCard(props: Props): ReactElement {
           )}
           <p className={classes.about}>
             {item.caption !== "" && <span className={classes.words}>{item.caption}</span>}
-            <span className={classes.quiet}>{sizeText(item)}</span>
+            <span className={classes.quiet}>{extentText(item)}</span>
             <a href={contentPath(run, item.id)} download className={classes.link}>
               Download
             </a>
@@ -112,11 +113,10 @@ function Picture(props: { run: string; item: MediaItem }): ReactElement {
   );
 }
 
-function sizeText(item: MediaItem): string {
+function extentText(item: MediaItem): string {
   const { width, height, size_bytes: bytes } = item;
-  const kib = bytes < 1024 ? `${bytes} B` : `${wholeNumber(Math.round(bytes / 1024))} KiB`;
-  if (width === null || height === null) return kib;
+  if (width === null || height === null) return sizeText(bytes);
   return item.format === "table"
-    ? `${wholeNumber(height)} rows, ${wholeNumber(width)} columns`
-    : `${width} × ${height}, ${kib}`;
+    ? `${wholeNumber(height)} ${height === 1 ? "row" : "rows"}, ${wholeNumber(width)} ${width === 1 ? "column" : "columns"}`
+    : `${width} × ${height}, ${sizeText(bytes)}`;
 }

@@ -1,0 +1,73 @@
+/** How much a run may keep, how much of it it has used, and what had no room. */
+import { Skeleton } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactElement } from "react";
+import type { Schemas } from "@/api/client";
+import { wholeNumber } from "@/base/numbers";
+import { sizeText } from "@/base/sizes";
+import classes from "@/pages/run/overview/overview.module.css";
+import { budgetsQuery, isLive, type Run } from "@/state/run";
+import { Failure } from "@/widgets/failure";
+
+type Use = Schemas["BudgetUse"];
+
+/** Points come many times a second: of a run that goes on the figures are read now and then. */
+const LIVE_MS = 10_000;
+
+export function Budgets(props: { run: Run }): ReactElement {
+  const { run } = props;
+  const budgets = useQuery({
+    ...budgetsQuery(run.id),
+    refetchInterval: isLive(run) ? LIVE_MS : false,
+  });
+  if (budgets.error) {
+    return <Failure error={budgets.error} onRetry={() => void budgets.refetch()} />;
+  }
+  if (budgets.data === undefined) return <Skeleton height={320} />;
+  return (
+    <div className={classes.budgets} tabIndex={0} role="group" aria-label="Budgets">
+      <table>
+        <thead>
+          <tr>
+            <th>Budget</th>
+            <th className={classes.number}>Used</th>
+            <th className={classes.number}>Of</th>
+            <th>Share used</th>
+            <th className={classes.number}>Dropped</th>
+          </tr>
+        </thead>
+        <tbody>
+          {Object.entries(budgets.data).map(([name, use]) => (
+            <BudgetRow key={name} name={name} use={use} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function BudgetRow(props: { name: string; use: Use }): ReactElement {
+  const { name, use } = props;
+  const text = name.endsWith("_bytes") ? sizeText : wholeNumber;
+  const { used, limit } = use;
+  const dropped = use.dropped ?? 0;
+  const share =
+    used === null || limit === "unlimited" ? null : limit === 0 ? 1 : Math.min(used / limit, 1);
+  return (
+    <tr>
+      <td>{name.replaceAll("_", " ")}</td>
+      <td className={classes.number}>{used === null ? "–" : text(used)}</td>
+      <td className={classes.number}>{limit === "unlimited" ? "no limit" : text(limit)}</td>
+      <td className={classes.bar}>
+        {share !== null && (
+          <span className={classes.track} data-full={share === 1}>
+            <span style={{ width: `${share * 100}%` }} />
+          </span>
+        )}
+      </td>
+      <td className={classes.number} data-bad={dropped > 0}>
+        {dropped === 0 ? "–" : wholeNumber(dropped)}
+      </td>
+    </tr>
+  );
+}
