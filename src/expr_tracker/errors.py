@@ -24,7 +24,7 @@ broke and what to do instead; it never carries a secret.
     ├── ArtifactNotLoggedError  (RuntimeError)      files of an artifact that is no version yet
     ├── ArtifactNotFoundError   (FileNotFoundError) no such artifact, version or alias
     ├── ArtifactError           (ValueError)        an artifact that breaks a rule
-    ├── PlatformError                               the platform cannot be told of a run
+    ├── PlatformError           (ConnectionError)   the platform cannot be told of a run
     └── MissingExtraError       (ImportError)       an optional package that the call needs
 
 Outside of it, plain built-in errors: what an image, figure or table cannot be made of is a
@@ -138,7 +138,7 @@ class ArtifactError(TrackerError, ValueError):
     """An artifact, entry or alias breaks a rule of the store."""
 
 
-class PlatformError(TrackerError):
+class PlatformError(TrackerError, ConnectionError):
     """The platform is not there, does not answer, or lets nobody in with this token."""
 
 

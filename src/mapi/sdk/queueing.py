@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mapi.errors import Fault
-from mapi.sdk.arguments import rows_of
+from mapi.errors import Fault, InvalidError
+from mapi.sdk.arguments import rows_of, shown, whole_or_none
 from mapi.sdk.calls import encoded
 from mapi.sdk.checks import checked, checked_time, now_us, plain, raise_any, time_text
 from mapi.series.names import check_key, check_labels, check_log_message
@@ -56,7 +56,19 @@ def place_and_producer(
         producer: checked.
         items: how many lines or spans; of those, ``seq`` on the wire is that of the first.
         attempt: whether the route takes one.
+
+    Raises:
+        InvalidError: the place is none.
     """
+    if not isinstance(place, Place):
+        raise InvalidError(
+            Fault("/place", f"{shown(place)} is no mapi.Place(writer=..., after=..., seq=...)")
+        )
+    raise_any(
+        Fault(f"/{name}", f"{shown(number)} is no whole number")
+        for name, number in (("after", place.after), ("seq", place.seq))
+        if whole_or_none(number) is None
+    )
     sent: dict[str, Any] = {
         "writer": place.writer,
         "seq": place.seq - max(0, items - 1),
