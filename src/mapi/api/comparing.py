@@ -20,10 +20,10 @@ from mapi.series.names import check_key
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.compare import compare, find_compared, version_of
 from mapi.tracking.curves import LAST_STEP
-from mapi.tracking.groups import group_runs
+from mapi.tracking.groups import group_runs, summarize_groups
 from mapi.tracking.runs import resolve_project
 from mapi.wire.comparison import COMPARED_RUNS_MAX, COMPARED_RUNS_MIN, Comparison, RunGroups
-from mapi.wire.enums import Scope
+from mapi.wire.enums import Scope, SeriesStat
 
 __all__ = ["compare_runs", "read_groups"]
 
@@ -86,10 +86,12 @@ async def read_groups(  # noqa: PLR0913, PLR0917 - the query's own parameters, g
     project: FromQuery[str | None] = None,
     start: Annotated[int, QueryParameter(name="from", ge=SCALAR_STEP, le=LAST_STEP)] = SCALAR_STEP,
     last: Annotated[int, QueryParameter(name="to", ge=SCALAR_STEP, le=LAST_STEP)] = LAST_STEP,
+    stat: FromQuery[SeriesStat | None] = None,
 ) -> RunGroups:
     """Return count, mean, deviation and extremes of a series at each step, over stated members.
 
-    `from` is the first step and `to` the last.
+    `from` is the first step and `to` the last. With `stat` they are those of what the summary of
+    each member says, in `summary`, and no step is told.
     """
     stretch = read_stretch(start, last)
     series = read_series_text(y, at="/query/y")
@@ -101,6 +103,8 @@ async def read_groups(  # noqa: PLR0913, PLR0917 - the query's own parameters, g
         )
         request.user.require(Scope.READ, project_id)
         search = Search(project_id, datetime.now(UTC), wanted)
+        if stat is not None:
+            return await summarize_groups(connection, search, by=columns, series=series, stat=stat)
         return await group_runs(
             connection,
             search,

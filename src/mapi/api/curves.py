@@ -123,6 +123,7 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
 ) -> Response[Curve]:
     """Return one series: its points exactly as logged, by step, or buckets that keep extremes.
 
+    The series is `key` with `label.*`, or `key` alone as the search writes it: `loss{split=val}`.
     `from` is the first step and `to` the last. Without `buckets`, points come in pages; with it, points come if there are no more of them than buckets.
     """
     wanted = read_series(key, request.query_params)
@@ -154,7 +155,9 @@ async def points(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
         if axis_wanted is not None:
             axis = await find_axis(connection, run_id, axis_wanted, attempt=attempt)
         reading = _Reading(connection, run_id, wanted, parts, axis, stretch)
-        curve = Curve(key=key, labels=dict(wanted.labels), attempt=attempt, points_total=0, x=x)
+        curve = Curve(
+            key=wanted.key, labels=dict(wanted.labels), attempt=attempt, points_total=0, x=x
+        )
         curve.pruned = await pruned_points(
             connection,
             run_id,

@@ -59,11 +59,20 @@ def read_labels(query: MultiDict[Any]) -> dict[str, str]:
 
 
 def read_series(key: str, query: MultiDict[Any]) -> Series:
-    """Return the series that ``key`` and the labels of a query name.
+    """Return the series that ``key`` and the labels of a query name; both may stand in ``key``.
 
     Raises:
-        InvalidError: the key or a label breaks its rule.
+        InvalidError: the key or a label breaks its rule, or labels are given twice.
     """
+    if "{" in key:
+        if read_labels(query):
+            raise InvalidError(
+                Fault(
+                    "/query/key",
+                    "labels stand in braces behind the key, or in label.*: not in both",
+                )
+            )
+        return read_series_text(key, at="/query/key")
     wrong = check_key(key)
     if wrong is not None:
         raise InvalidError(Fault("/query/key", wrong))

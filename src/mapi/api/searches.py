@@ -22,6 +22,7 @@ from mapi.search import (
     Node,
     SortKey,
     column_text,
+    filter_parts,
     filter_text,
     parse_columns,
     parse_filter,
@@ -152,6 +153,7 @@ async def parse(
     return ParsedFilter(
         tree=None if tree == EVERYTHING else _plain(tree),
         canonical=filter_text(tree),
+        parts=filter_parts(tree),
         sort=[sort_text([one]) for one in sort],
         columns=[column_text(one) for one in columns],
         faults=[problem_fault(one) for one in faults],

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mapi.errors import Fault, InvalidError
-from mapi.wire.enums import LogLevel
+from mapi.wire.enums import LogLevel, SeriesStat
 from mapi.wire.metrics import ATTEMPT_MAX, RANK_MAX, STEP_MAX
 
 __all__ = [
@@ -53,6 +53,7 @@ _WHOLE: Final = {
 _WORDS: Final = {
     "if_exists": ("fail", "get"),
     "level": tuple(one.value for one in LogLevel),
+    "stat": tuple(one.value for one in SeriesStat),
 }
 _TRUTHS: Final = frozenset({"archived", "total", "trashed"})
 #: What the methods call what the interface calls so.

@@ -33,7 +33,14 @@ from mapi.search.parsing import (
     parse_limit,
     parse_sort,
 )
-from mapi.search.printing import column_text, columns_text, field_text, filter_text, sort_text
+from mapi.search.printing import (
+    column_text,
+    columns_text,
+    field_text,
+    filter_parts,
+    filter_text,
+    sort_text,
+)
 from mapi.search.source import Expectation
 from mapi.search.statement import Statement
 
@@ -66,6 +73,7 @@ __all__ = [
     "expected_of",
     "field_text",
     "fields_of_filter",
+    "filter_parts",
     "filter_text",
     "in_order",
     "join_filters",

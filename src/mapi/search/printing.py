@@ -38,7 +38,14 @@ from mapi.series.names import series_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["column_text", "columns_text", "field_text", "filter_text", "sort_text"]
+__all__ = [
+    "column_text",
+    "columns_text",
+    "field_text",
+    "filter_parts",
+    "filter_text",
+    "sort_text",
+]
 
 _PATH: Final = re.compile(r"[A-Za-z0-9_./:@+-]+")
 #: Up to here float64 holds every whole number.
@@ -56,6 +63,11 @@ def filter_text(node: Node) -> str:
             return f"NOT ({filter_text(operand)})"
         case _:
             return _predicate(node)
+
+
+def filter_parts(node: Node) -> list[str]:
+    """Return the conditions of a filter, none of which may fail; joined by AND they parse to it."""
+    return [_operand(one) for one in (node.operands if isinstance(node, And) else (node,))]
 
 
 def _operand(node: Node) -> str:

@@ -10,6 +10,7 @@ from mapi.access.identifiers import RUN, text_from_uuid
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError
 from mapi.search import Column, Search, column_statement, column_text, page_statements
+from mapi.search.nodes import Metric
 from mapi.series.names import labels_hash
 from mapi.series.numbers import number_from_text
 from mapi.tracking.batch import SCALAR_STEP
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from mapi.search import Statement
     from mapi.tracking.batch import Series
     from mapi.tracking.curves import Stretch
+    from mapi.wire.enums import SeriesStat
 
-__all__ = ["find_members", "group_runs"]
+__all__ = ["find_members", "group_runs", "summarize_groups"]
 
 #: Runs of all groups together; a group that nobody could list is no statement.
 _MEMBERS_MAX: Final = 1_000
@@ -88,20 +90,8 @@ async def group_runs(
         InvalidError: there are too many runs, points or steps.
     """
     members = await find_members(connection, search)
-    values = await _values(connection, search, by=by, members=members)
-    places: dict[tuple[_Value, ...], int] = {}
-    for key in sorted(set(values), key=_order):
-        places[key] = len(places)
-    groups = [
-        RunGroup(
-            by={column_text(column): value for column, value in zip(by, key, strict=True)},
-            runs=[],
-            points=[],
-        )
-        for key in places
-    ]
-    for run_id, key in zip(members, values, strict=True):
-        groups[places[key]].runs.append(text_from_uuid(RUN, run_id))
+    values = await _values(connection, search, columns=by, members=members)
+    groups, places = _grouped(by, members, values)
     cursor = await connection.execute(
         query("groups.find_parts"),
         {"runs": members, "key": series.key, "hash": labels_hash(series.labels)},
@@ -126,6 +116,95 @@ async def group_runs(
     )
 
 
+async def summarize_groups(
+    connection: Connection,
+    search: Search,
+    *,
+    by: Sequence[Column],
+    series: Series,
+    stat: SeriesStat,
+) -> RunGroups:
+    """Return what the summaries of a series come to, in groups of equal values; no point is read.
+
+    Args:
+        connection: a transaction of the tenant.
+        search: which runs.
+        by: what the members of a group have in common; without any, all are one group.
+        series: whose summaries are summed up.
+        stat: what is taken of each member's summary.
+
+    Raises:
+        InvalidError: there are too many runs.
+    """
+    members = await find_members(connection, search)
+    columns = [*by, Metric(series.key, series.labels, stat.value)]
+    rows = await _values(connection, search, columns=columns, members=members)
+    groups, places = _grouped(by, members, [row[:-1] for row in rows])
+    found: list[list[float]] = [[] for _ in groups]
+    for *key, value in rows:
+        if value is not None:
+            found[places[tuple(key)]].append(float(value))
+    for group, numbers in zip(groups, found, strict=True):
+        group.summary = _summary(numbers)
+    return RunGroups(
+        groups=groups,
+        runs_total=len(members),
+        runs_without=len(members) - sum(map(len, found)),
+    )
+
+
+def _summary(values: Sequence[float]) -> GroupPoint:
+    finite = [one for one in values if math.isfinite(one)]
+    nonfinite_count = len(values) - len(finite)
+    if not finite:
+        return GroupPoint(
+            step=None,
+            count=0,
+            nonfinite_count=nonfinite_count,
+            mean=None,
+            std=None,
+            min=None,
+            max=None,
+        )
+    low, high = min(finite), max(finite)
+    scale = _SCALE if max(-low, high) > _LARGE else 1.0
+    small = [one * scale for one in finite]
+    mean = math.fsum(small) / len(small)
+    deviation = None
+    if len(small) > 1:
+        # A square of its own would be zero of small numbers, and none of large ones.
+        deviation = math.hypot(*(one - mean for one in small)) / math.sqrt(len(small) - 1)
+    return GroupPoint(
+        step=None,
+        count=len(finite),
+        nonfinite_count=nonfinite_count,
+        mean=min(max(mean / scale, low), high),
+        std=None if deviation is None else _finite(deviation / scale),
+        min=low,
+        max=high,
+    )
+
+
+def _grouped(
+    by: Sequence[Column], members: Sequence[UUID], values: Sequence[tuple[_Value, ...]]
+) -> tuple[list[RunGroup], dict[tuple[_Value, ...], int]]:
+    """Return a group for each different values, with its members, and the place of each."""
+    places: dict[tuple[_Value, ...], int] = {}
+    for key in sorted(set(values), key=_order):
+        places[key] = len(places)
+    groups = [
+        RunGroup(
+            by={column_text(column): value for column, value in zip(by, key, strict=True)},
+            runs=[],
+            points=[],
+        )
+        for key in places
+    ]
+    for run_id, key in zip(members, values, strict=True):
+        groups[places[key]].runs.append(text_from_uuid(RUN, run_id))
+    return groups, places
+
+
 def _count_pruned(
     groups: Sequence[RunGroup], gone: Sequence[tuple[int, int, int | None]], stretch: Stretch
 ) -> None:
@@ -140,11 +219,11 @@ def _count_pruned(
 
 
 async def _values(
-    connection: Connection, search: Search, *, by: Sequence[Column], members: Sequence[UUID]
+    connection: Connection, search: Search, *, columns: Sequence[Column], members: Sequence[UUID]
 ) -> list[tuple[_Value, ...]]:
-    if not by or not members:
+    if not columns or not members:
         return [() for _ in members]
-    statement = column_statement(search.project_id, by, members, now=search.now)
+    statement = column_statement(search.project_id, columns, members, now=search.now)
     rows = await _run(connection, statement)
     found = {row[0]: tuple(_wire(one) for one in row[1:]) for row in rows}
     return [found[run_id] for run_id in members]

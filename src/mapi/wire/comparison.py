@@ -87,7 +87,11 @@ class RunGroup(Answer, kw_only=True):
 
     by: Annotated[dict[str, WireValue | str | None], Meta(description="Field to value.")]
     runs: Annotated[list[str], Meta(description="Every member.")]
-    points: Annotated[list[GroupPoint], Meta(description="By step.")]
+    points: Annotated[list[GroupPoint], Meta(description="By step; none with `stat`.")]
+    summary: Annotated[
+        GroupPoint | None,
+        Meta(description="Over what `stat` says of the series of each member; null without it."),
+    ] = None
     runs_pruned: Annotated[
         int,
         Meta(

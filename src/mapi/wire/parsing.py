@@ -66,6 +66,10 @@ class ParsedFilter(Answer, kw_only=True):
 
     tree: Annotated[Any, Meta(description="The filter's nodes; null where it is empty or wrong.")]
     canonical: Annotated[str, Meta(description="The filter, fully bracketed; empty if wrong.")]
+    parts: Annotated[
+        list[str],
+        Meta(description="The conditions that all hold, each as it is joined to others by AND."),
+    ]
     sort: Annotated[list[str], Meta(description="In canonical spelling.")]
     columns: Annotated[list[str], Meta(description="In canonical spelling.")]
     faults: Annotated[

@@ -140,6 +140,7 @@ async def test_a_group_without_a_key_holds_all_runs(caller: Caller) -> None:
             "max": 2.0,
         }
     ]
+    assert group["summary"] is None
     assert (await caller.get("/v1/run-groups", params={"y": "acc"}))["runs_without"] == 3
 
 
@@ -160,7 +161,51 @@ async def test_a_group_has_every_step_that_a_member_has(caller: Caller, large: f
     assert statistics == [nothing, [large, None, large, large], [3.0, None, 3.0, 3.0], nothing]
 
 
+@pytest.mark.parametrize("large", [1.0, 1e-200, 1.7e308])
+async def test_groups_sum_up_what_the_summaries_of_their_members_say(
+    caller: Caller, large: float
+) -> None:
+    data = [
+        ("a", [3.0, large]),
+        ("a", [4.0, -large / 2, "NaN"]),
+        ("a", ["Infinity"]),
+        ("b", [2.0]),
+        ("b", []),
+        ("c", ["NaN"]),
+    ]
+    for optimizer, values in data:
+        run = await caller.make_run(params={"opt": optimizer})
+        if values:
+            await caller.log(run, "loss", values)
+    query = {"y": "loss", "by": "params.opt", "stat": "min"}
+    found = await caller.get("/v1/run-groups", params=query)
+    low = min(large, 3.0)
+    expected = {
+        "a": [2, 0, (low - large / 2) / 2, statistics.stdev([low, -large / 2]), -large / 2, low],
+        "b": [1, 0, 2.0, None, 2.0, 2.0],
+        "c": [0, 0, None, None, None, None],
+    }
+    for group in found["groups"]:
+        assert group["points"] == []
+        told = group["summary"]
+        assert told["step"] is None
+        numbers = [
+            told[name] for name in ("count", "nonfinite_count", "mean", "std", "min", "max")
+        ]
+        for number, right in zip(numbers, expected[group["by"]["params.opt"]], strict=True):
+            assert number == (None if right is None else pytest.approx(right, rel=1e-12, abs=0))
+    assert (found["runs_total"], found["runs_without"]) == (6, 3)
+    found = await caller.get("/v1/run-groups", params={"y": "loss", "stat": "last"})
+    (group,) = found["groups"]
+    assert (group["by"], group["summary"]["count"], group["summary"]["nonfinite_count"]) == (
+        {},
+        2,
+        3,
+    )
+
+
 WRONG = [
+    ({"y": "loss", "stat": "best"}, "/query/stat"),
     ({}, "/query/y"),
     ({"y": "loss{"}, "/query/y"),
     ({"y": "params.lr"}, "/query/y"),

@@ -358,7 +358,23 @@ WRONG = [
     ({"key": "loss", "cursor": "x"}, "cursor"),
     ({"key": "loss", "run": "x"}, "run"),
     ({"key": ["loss", "loss"]}, "key"),
+    ({"key": "loss{split"}, "key"),
+    ({"key": "loss{split=val}.min"}, "key"),
+    ({"key": "loss{split=val}", "label.fold": "1"}, "key"),
 ]
+
+
+async def test_a_series_can_be_named_as_the_search_writes_it(caller: Caller) -> None:
+    run = await caller.make_run()
+    await caller.log(run, "loss", [1.0, 2.0], labels={"split": "a, b", "fold": "3"})
+    await caller.log(run, "loss", [3.0])
+    address = f"/v1/runs/{run}/metrics/points"
+    named = await caller.get(
+        address, params={"key": "loss", "label.split": "a, b", "label.fold": "3"}
+    )
+    written = await caller.get(address, params={"key": 'loss{fold=3, split="a, b"}'})
+    assert written == named
+    assert [point[2] for point in written["points"]] == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(("params", "name"), WRONG, ids=str)

@@ -105,6 +105,29 @@ async def test_an_order_is_told_key_by_key(caller: Caller) -> None:
     assert found["sort"] == ['-metrics.loss{a="x,y"}', "name"]
 
 
+async def test_the_conditions_of_a_filter_are_told_one_by_one(caller: Caller) -> None:
+    found = await parsed(caller, "name = a and (status=failed OR user = b) AND NOT kind = fit")
+    assert found["parts"] == [
+        'name = "a"',
+        '(status = failed OR user = "b")',
+        "(NOT (kind = fit))",
+    ]
+    assert (await parsed(caller, "name = a OR user = b"))["parts"] == [
+        '(name = "a" OR user = "b")'
+    ]
+    assert (await parsed(caller, " "))["parts"] == []
+
+
+@given(tree=POOL.trees())
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_the_conditions_of_a_filter_are_all_of_it(caller: Caller, tree: Node) -> None:
+    found = await parsed(caller, filter_text(tree))
+    joined = await parsed(caller, " AND ".join(found["parts"]))
+    assert joined["parts"] == found["parts"]
+
+
 @given(tree=POOL.trees())
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -296,6 +296,9 @@ def test_groups_are_of_all_values_and_name_their_members(asking: Asking) -> None
         assert (first.count, first.mean, first.min, first.max) == (2, 2.0, 1.0, 3.0)
     only = asking("runs.groups", loss, filter=f.param("lr") == 1, start=1, stop=2)
     assert [(point.step, point.count) for point in only.groups[0].points] == [(1, 2)]
+    (whole,) = asking("runs.groups", loss, filter=f.param("lr") == 1, stat="count").groups
+    assert whole.points == []
+    assert (whole.summary.count, whole.summary.mean) == (2, 2.0)
     with pytest.raises(mapi.SchemaInvalidError) as caught:
         asking("runs.groups", "loss{split=")
     assert caught.value.errors[0].pointer == "/query/y"

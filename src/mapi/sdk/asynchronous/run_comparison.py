@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mapi.sdk.calls import Named
     from mapi.sdk.filters import Listed, MetricField, Search
+    from mapi.wire.enums import SeriesStat
 
 __all__ = ["AsyncRunComparison"]
 
@@ -47,6 +48,7 @@ class AsyncRunComparison(AsyncResource):
         filter: Search = None,  # noqa: A002 - the word of the interface
         start: int | None = None,
         stop: int | None = None,
+        stat: SeriesStat | None = None,
     ) -> RunGroups:
         """Return count, mean, deviation and extremes of a series at each step, in groups of runs.
 
@@ -59,6 +61,8 @@ class AsyncRunComparison(AsyncResource):
             filter: which runs; without it all.
             start: the first step.
             stop: the step behind the last.
+            stat: what of each member's summary is summed up, instead of its steps: each group has a
+                ``summary``, and no ``points``.
 
         Raises:
             SchemaInvalidError: a text is wrong; the faults point at the place in it.
@@ -70,5 +74,6 @@ class AsyncRunComparison(AsyncResource):
             project=self._project,
             from_=start,
             to=last_of(stop),
+            stat=stat,
         )
         return await self._get("run-groups", answer=RunGroups, query=query)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mapi.sdk.calls import Named
     from mapi.sdk.filters import Listed, MetricField, Search
+    from mapi.wire.enums import SeriesStat
 
 __all__ = ["RunComparison"]
 
@@ -49,6 +50,7 @@ class RunComparison(Resource):
         filter: Search = None,  # noqa: A002 - the word of the interface
         start: int | None = None,
         stop: int | None = None,
+        stat: SeriesStat | None = None,
     ) -> RunGroups:
         """Return count, mean, deviation and extremes of a series at each step, in groups of runs.
 
@@ -61,6 +63,8 @@ class RunComparison(Resource):
             filter: which runs; without it all.
             start: the first step.
             stop: the step behind the last.
+            stat: what of each member's summary is summed up, instead of its steps: each group has a
+                ``summary``, and no ``points``.
 
         Raises:
             SchemaInvalidError: a text is wrong; the faults point at the place in it.
@@ -72,5 +76,6 @@ class RunComparison(Resource):
             project=self._project,
             from_=start,
             to=last_of(stop),
+            stat=stat,
         )
         return self._get("run-groups", answer=RunGroups, query=query)

@@ -1,18 +1,11 @@
 /** The address of the table of runs. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { readSearch } from "@/pages/runs/address";
 import { rootRoute } from "@/pages/root";
-
-export interface RunsSearch {
-  filter?: string;
-  sort?: string;
-}
 
 export const runsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/runs",
-  validateSearch: (search: Record<string, unknown>): RunsSearch => ({
-    ...(typeof search.filter === "string" && search.filter !== "" ? { filter: search.filter } : {}),
-    ...(typeof search.sort === "string" && search.sort !== "" ? { sort: search.sort } : {}),
-  }),
+  validateSearch: readSearch,
   component: lazyRouteComponent(() => import("@/pages/runs/page"), "RunsPage"),
 });

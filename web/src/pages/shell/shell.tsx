@@ -25,6 +25,7 @@ import classes from "@/pages/shell/shell.module.css";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { queries, sessionQuery } from "@/state/queries";
 import { Failure } from "@/widgets/failure";
+import { SIDE_PART_ID } from "@/widgets/side_part";
 
 type PlaceProps = Omit<NavLinkProps, "children"> & Omit<ComponentProps<"a">, "children" | "style">;
 /** The kit's entry of a menu, as a link of the router. */
@@ -74,6 +75,7 @@ export function Shell(): ReactElement {
             onClick={close}
           />
         ))}
+        <div id={SIDE_PART_ID} />
       </nav>
       <main className={classes.main}>{session.data && <Outlet />}</main>
     </div>

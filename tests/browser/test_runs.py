@@ -1,0 +1,191 @@
+"""The table of runs: what it shows, how it is led, and what others may write into it."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import expect
+from tests.browser.runs import HOSTILE_NAMES, address, grid, names, row
+
+if TYPE_CHECKING:
+    from tests.browser.views import View
+
+    import mapi
+
+COLUMNS = ["status", "name", "params.lr", "metrics.loss{split=val}", "metrics.loss{split=val}.min"]
+
+
+def three_runs(api: mapi.Client) -> None:
+    for name, lr, values in (
+        ("first", 0.1, [3.0, 1.0, 2.0]),
+        ("second", 0.2, [5.0, math.nan]),
+        ("third", 0.1, [0.123456, math.inf]),
+    ):
+        with api.runs.create(name=name, params={"lr": lr}, tags={"stage": "dev"}) as run:
+            for step, value in enumerate(values):
+                run.log({"loss": value}, step=step, labels={"split": "val"})
+
+
+def test_values_orders_and_filters_stand_in_the_address(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    page = view.open(address(api, columns=COLUMNS))
+    expect(row(page, "first")).to_contain_text("succeeded")
+    expect(row(page, "second")).to_contain_text("NaN")
+    expect(row(page, "third")).to_contain_text("∞")
+    expect(row(page, "third")).to_contain_text("0.1235")
+    assert names(page) == ["third", "second", "first"]
+    head = page.get_by_role("columnheader", name="loss{split=val} min").get_by_role("button")
+    head.click()
+    expect(page).to_have_url(re.compile("sort="))
+    head.click()
+    expect(grid(page).get_by_role("link").first).to_have_text("third")
+    assert names(page) == ["third", "first", "second"]
+    box = page.get_by_role("combobox", name="Filter")
+    box.fill("params.lr = 0.1")
+    box.press("Enter")
+    expect(page.get_by_text("2 runs", exact=True)).to_be_visible()
+    shared = page.url
+    again = view.context.new_page()
+    again.goto(shared)
+    expect(again.get_by_text("2 runs", exact=True)).to_be_visible()
+    assert names(again) == ["third", "first"]
+    page.get_by_role("button", name="Take out params.lr = 0.1").click()
+    expect(page.get_by_text("3 runs", exact=True)).to_be_visible()
+
+
+def test_a_wrong_filter_has_a_caret_and_completion_mends_it(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    view.expected_statuses.add(422)
+    page = view.open(address(api))
+    box = page.get_by_role("combobox", name="Filter")
+    box.fill("metrics.loss.avg < 1")
+    box.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("avg")
+    expect(page.get_by_text("The filter cannot be read.")).to_be_visible()
+    box.fill("")
+    box.press_sequentially("metrics.lo")
+    page.get_by_role("option").filter(has_text="loss{split=val}").first.click()
+    expect(box).to_have_value("metrics.loss{split=val}")
+    box.press_sequentially(" >= 2")
+    box.press("Enter")
+    expect(page.get_by_text("2 runs", exact=True)).to_be_visible()
+    assert names(page) == ["third", "first"]
+
+
+def test_columns_are_found_added_ordered_and_kept_in_the_address(
+    view: View, api: mapi.Client
+) -> None:
+    three_runs(api)
+    page = view.open(address(api))
+    page.get_by_role("button", name="Columns").click()
+    search = page.get_by_role("textbox", name="Search for a column")
+    search.fill("lr")
+    offers = page.get_by_role("region", name="Columns to choose")
+    offers.get_by_role("button", name="lr", exact=True).click()
+    expect(page.get_by_role("columnheader", name="lr", exact=True)).to_be_visible()
+    search.fill("metrics.loss{split=val} AT MIN metrics.loss{split=val}")
+    page.get_by_role("button", name="as typed").click()
+    expect(row(page, "first")).to_contain_text("1")
+    columns = parse_qs(urlsplit(page.url).query)["columns"][0]
+    assert "params.lr" in columns
+    assert "AT MIN" in columns
+
+
+def test_groups_say_how_many_and_what_they_come_to(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    page = view.open(address(api, columns=COLUMNS, group="params.lr"))
+    group = page.get_by_role("row").filter(has=page.get_by_role("button", name="0.1", exact=True))
+    # Of the smallest values 1 and 0.123456.
+    expect(group).to_contain_text("0.5617")
+    expect(group).to_contain_text("0.6198")
+    page.get_by_role("button", name="0.1", exact=True).click()
+    expect(page.get_by_text("2 runs", exact=True)).to_be_visible()
+    assert names(page) == ["third", "first"]
+
+
+def test_runs_are_chosen_tagged_moved_deleted_and_taken_back(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    page = view.open(address(api, columns=["name", "experiment", "tags.stage"]))
+    grid(page).focus()
+    for key in ("ArrowDown", "x", "Shift+ArrowDown"):
+        page.keyboard.press(key)
+    bar = page.get_by_role("toolbar", name="Chosen runs")
+    expect(bar).to_contain_text("2 runs chosen")
+    expect(bar.get_by_role("button", name="Compare")).to_be_enabled()
+    bar.get_by_role("button", name="Tag").click()
+    page.get_by_role("combobox", name="Tag").fill("stage")
+    page.get_by_label("Value").fill("prod")
+    page.keyboard.press("Enter")
+    expect(row(page, "third")).to_contain_text("prod")
+    bar.get_by_role("button", name="Move").click()
+    page.get_by_role("combobox", name="Experiment").fill("the best")
+    page.get_by_role("button", name="Make it and move").click()
+    expect(row(page, "second")).to_contain_text("the best")
+    bar.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 run", exact=True)).to_be_visible()
+    assert [one.name for one in api.runs.list(trashed=True)] == ["third", "second"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("3 runs", exact=True)).to_be_visible()
+    assert names(page) == ["third", "second", "first"]
+
+
+def test_a_view_is_saved_opened_renamed_and_deleted(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    page = view.open(address(api, columns=COLUMNS, filter="params.lr = 0.1", sort="name"))
+    views = page.get_by_role("region", name="Saved views")
+    views.get_by_role("button", name="Save what is shown as a view").click()
+    views.get_by_role("textbox", name="Name of the view").fill("<b>best</b>")
+    page.keyboard.press("Enter")
+    expect(views.get_by_role("button", name="<b>best</b>", exact=True)).to_be_visible()
+    page.goto(view.url + address(api))
+    expect(page.get_by_text("3 runs", exact=True)).to_be_visible()
+    views.get_by_role("button", name="<b>best</b>", exact=True).click()
+    expect(page.get_by_text("2 runs", exact=True)).to_be_visible()
+    assert names(page) == ["first", "third"]
+    views.get_by_role("button", name="What to do with").click()
+    page.get_by_role("menuitem", name="Rename").click()
+    views.get_by_role("textbox", name="New name").fill("better")
+    page.keyboard.press("Enter")
+    expect(views.get_by_role("button", name="better", exact=True)).to_be_visible()
+    views.get_by_role("button", name="What to do with").click()
+    page.get_by_role("menuitem", name="Delete for everybody").click()
+    expect(views.get_by_role("button", name="better", exact=True)).to_have_count(0)
+    assert list(api.views.list()) == []
+
+
+def test_what_others_wrote_is_text(every_view: View, api: mapi.Client) -> None:
+    for name in HOSTILE_NAMES:
+        api.runs.create(name=name, params={"lr": name}, tags={"stage": name}).finish()
+    columns = ["status", "name", "params.lr", "tags.stage", "created"]
+    page = every_view.open(address(api, columns=columns))
+    expect(page.get_by_text("8 runs", exact=True)).to_be_visible()
+    assert set(names(page)) == set(HOSTILE_NAMES)
+    assert page.locator("main img, main script").count() == 0
+    every_view.check_width()
+    every_view.axe()
+    every_view.shoot()
+
+
+def test_a_project_without_runs_says_how_to_begin(every_view: View, api: mapi.Client) -> None:
+    page = every_view.open(address(api))
+    expect(page.get_by_text("This project has no runs yet.")).to_be_visible()
+    every_view.check_width()
+    every_view.axe()
+    every_view.shoot()
+
+
+def test_keys_lead_to_a_run_and_to_the_filter(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    page = view.open(address(api))
+    expect(row(page, "third")).to_be_visible()
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Filter")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    grid(page).focus()
+    for key in ("End", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    expect(page).to_have_url(re.compile("/runs/run_"))

@@ -1,0 +1,244 @@
+/** A table of runs with all that leads it; what it shows stands in an address that its page owns. */
+import { Button, Skeleton } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { type ReactElement, useCallback, useMemo, useState } from "react";
+import { ApiError } from "@/api/client";
+import type { RunsChange, RunsSearch } from "@/pages/runs/address";
+import { Chips } from "@/pages/runs/chips";
+import { ChosenBar } from "@/pages/runs/chosen_bar";
+import { ColumnsButton } from "@/pages/runs/columns_button";
+import { useChosen } from "@/pages/runs/choosing";
+import { areDefault, looksOf, shownColumns } from "@/pages/runs/columns";
+import { type Asked, useRuns } from "@/pages/runs/data";
+import { FilterBox } from "@/pages/runs/filter_box";
+import { GroupChoice } from "@/pages/runs/group_choice";
+import { narrowed } from "@/pages/runs/groups";
+import { GroupsTable } from "@/pages/runs/groups_table";
+import { useLiveRuns } from "@/pages/runs/live";
+import { count } from "@/pages/runs/news";
+import { NoRuns } from "@/pages/runs/no_runs";
+import { RunsTable } from "@/pages/runs/table";
+import classes from "@/pages/runs/view.module.css";
+import { ConnectionMark } from "@/widgets/connection";
+import { Empty } from "@/widgets/empty";
+import { Failure } from "@/widgets/failure";
+
+export interface RunsViewProps {
+  project: string;
+  search: RunsSearch;
+  onSearch: (change: RunsChange) => void;
+  /** A filter that holds beside the one of the address: the runs of one experiment. */
+  scope?: string;
+}
+
+export function RunsView(props: RunsViewProps): ReactElement {
+  const { project, search, onSearch, scope } = props;
+  const { filter = "", sort } = search;
+  const navigate = useNavigate();
+  const columns = useMemo(() => shownColumns(search.columns), [search.columns]);
+  const looks = useMemo(() => looksOf(columns), [columns]);
+  const asked: Asked = {
+    project,
+    filters: [scope ?? "", filter].filter((text) => text !== ""),
+    sort,
+    columns,
+    isTrash: search.trash === true,
+  };
+  const [isQuiet, setIsQuiet] = useState(true);
+  const runs = useRuns(asked);
+  const live = useLiveRuns(asked, isQuiet);
+  const { chosen, choose } = useChosen(search, onSearch);
+  const { fetchNextPage, isFetchingNextPage } = runs;
+  const onMore = useCallback(() => {
+    if (!isFetchingNextPage) void fetchNextPage();
+  }, [fetchNextPage, isFetchingNextPage]);
+  const rows = useMemo(() => runs.data?.pages.flatMap((page) => page.runs) ?? [], [runs.data]);
+  const first = runs.data?.pages[0];
+  const warnings = first?.warnings ?? [];
+
+  return (
+    <div className={classes.view}>
+      <div className={classes.tools}>
+        <FilterBox
+          key={project}
+          project={project}
+          filter={filter}
+          onFilter={(next) => {
+            onSearch({ filter: next === "" ? undefined : next });
+          }}
+        />
+        <GroupChoice
+          project={project}
+          by={search.group}
+          onBy={(group) => {
+            onSearch({ group });
+          }}
+        />
+        <ColumnsButton
+          project={project}
+          columns={columns}
+          onColumns={(next) => {
+            onSearch({ columns: next === undefined || areDefault(next) ? undefined : next });
+          }}
+        />
+        <Button
+          variant="default"
+          className={classes.tool}
+          aria-pressed={asked.isTrash}
+          onClick={() => {
+            choose([...chosen], false);
+            onSearch({ trash: asked.isTrash ? undefined : true, chosen: undefined });
+          }}
+        >
+          {asked.isTrash ? "Leave the trash" : "Trash"}
+        </Button>
+      </div>
+      {chosen.size > 0 && (
+        <ChosenBar
+          project={project}
+          chosen={chosen}
+          isTrash={asked.isTrash}
+          onClear={() => {
+            choose([...chosen], false);
+          }}
+          onCompare={(ids) => {
+            void navigate({ href: compareHref(project, ids) });
+          }}
+          onGone={(ids) => {
+            live.remove(ids);
+            choose(ids, false);
+          }}
+          onBack={live.renew}
+        />
+      )}
+      <div className={classes.facts} hidden={chosen.size > 0}>
+        <span className={classes.count} role="status">
+          {first === undefined ? "" : count(first.total ?? rows.length, "run")}
+          {asked.isTrash ? " in the trash" : ""}
+        </span>
+        <Chips
+          project={project}
+          filter={filter}
+          onFilter={(next) => {
+            onSearch({ filter: next === "" ? undefined : next });
+          }}
+        />
+        <span className={classes.rest} />
+        <ConnectionMark state={live.connection} />
+      </div>
+      {warnings.map((warning) => (
+        <p key={warning} className={classes.warning}>
+          {warning}
+        </p>
+      ))}
+      <div className={classes.body}>
+        {search.group !== undefined && !asked.isTrash ? (
+          <GroupsTable
+            project={project}
+            filters={asked.filters}
+            by={search.group}
+            looks={looks}
+            onGroup={(condition) => {
+              onSearch({ filter: narrowed(filter, condition), group: undefined });
+            }}
+          />
+        ) : runs.error !== null && !runs.isFetchNextPageError ? (
+          <div className={classes.failure}>
+            <Wrong error={runs.error} search={search} onSearch={onSearch} onRetry={runs.refetch} />
+          </div>
+        ) : runs.data === undefined ? (
+          <Waiting />
+        ) : rows.length === 0 && live.waiting.fresh.length === 0 ? (
+          <div className={classes.failure}>
+            <NoRuns search={search} scope={scope} onSearch={onSearch} />
+          </div>
+        ) : (
+          <RunsTable
+            project={project}
+            rows={rows}
+            looks={looks}
+            sort={sort}
+            onSort={(next) => {
+              onSearch({ sort: next });
+            }}
+            chosen={chosen}
+            onChoose={choose}
+            onOpen={(run) => {
+              void navigate({ to: "/runs/$run", params: { run }, search: { project } });
+            }}
+            hasMore={runs.hasNextPage && !runs.isFetchNextPageError}
+            onMore={onMore}
+            isStale={runs.isPlaceholderData}
+            waiting={live.waiting}
+            onShow={live.show}
+            onQuiet={setIsQuiet}
+          />
+        )}
+        {runs.isFetchNextPageError && (
+          <div className={classes.failure}>
+            <Failure error={runs.error} onRetry={() => void runs.fetchNextPage()} />
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Chosen runs side by side. */
+function compareHref(project: string, ids: readonly string[]): string {
+  return `/compare?${new URLSearchParams({ project, ids: ids.join(",") }).toString()}`;
+}
+
+/** The search could not be answered; where its own texts are wrong, a way back from them. */
+function Wrong(props: {
+  error: Error;
+  search: RunsSearch;
+  onSearch: (change: RunsChange) => void;
+  onRetry: () => unknown;
+}): ReactElement {
+  const { error, search, onSearch, onRetry } = props;
+  if (!(error instanceof ApiError) || error.status !== 422) {
+    return <Failure error={error} onRetry={() => void onRetry()} />;
+  }
+  const pointers = (error.problem?.errors ?? []).map(({ pointer }) => pointer);
+  const isFilter = pointers.some((pointer) => pointer.startsWith("/filter"));
+  return (
+    <Empty title={isFilter ? "The filter cannot be read." : error.message}>
+      {isFilter && search.filter !== undefined ? (
+        <Button
+          variant="default"
+          onClick={() => {
+            onSearch({ filter: undefined });
+          }}
+        >
+          Clear the filter
+        </Button>
+      ) : (
+        <Button
+          variant="default"
+          onClick={() => {
+            onSearch({ sort: undefined, columns: undefined });
+          }}
+        >
+          Usual columns and order
+        </Button>
+      )}
+    </Empty>
+  );
+}
+
+function Waiting(): ReactElement {
+  return (
+    <div aria-busy="true" aria-label="Runs are loading">
+      {Array.from({ length: 16 }, (_, at) => (
+        <div key={at} className={classes.skeleton}>
+          <Skeleton height={12} width={12} />
+          <Skeleton height={8} width={72} />
+          <Skeleton height={8} width={180 + ((at * 53) % 120)} />
+          <Skeleton height={8} width={96} />
+          <Skeleton height={8} width={120} />
+        </div>
+      ))}
+    </div>
+  );
+}
