@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,10 +19,11 @@ from expr_tracker.errors import MissingExtraError, PlatformError
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+    from types import FrameType
 
-    from mapi.follow.pushing import RunReport
+    from mapi.follow.opened import RunReport
 
 __all__ = ["command"]
 
@@ -41,8 +45,13 @@ class _PushFailure(Failure):
     "called as a run's own.",
 )  # fmt: skip
 @click.option("--again", is_flag=True, help="Send everything from the first row.")
+@click.option(
+    "--watch", is_flag=True, help="Go on with runs that grow and runs that begin, until Ctrl-C."
+)
 @reported()
-def command(*, directories: tuple[Path, ...], project: str | None, again: bool) -> None:
+def command(
+    *, directories: tuple[Path, ...], project: str | None, again: bool, watch: bool
+) -> None:
     """Bring runs to the platform: those at or below each DIR.
 
     What the platform has is not sent again, so the command may be repeated at any time, also while a
@@ -51,6 +60,7 @@ def command(*, directories: tuple[Path, ...], project: str | None, again: bool) 
     \b
     et push runs
     et push runs/llm/sft-1 --project team
+    et push runs --watch
     """  # noqa: D301 - click reads the control character
     try:
         from mapi.follow import front
@@ -58,6 +68,10 @@ def command(*, directories: tuple[Path, ...], project: str | None, again: bool) 
         raise _missing(error) from error
 
     try:
+        if watch:
+            with _ending() as pause:
+                front.watch(directories, project=project, again=again, pause=pause, tell=_tell)
+            return
         with progress_bar("Pushing") as progress:
             reports = front.push_once(
                 directories, project=project, again=again, pause=_slept, progress=progress
@@ -67,6 +81,25 @@ def command(*, directories: tuple[Path, ...], project: str | None, again: bool) 
     for report in reports:
         _tell(report)
     _end(reports)
+
+
+@contextlib.contextmanager
+def _ending() -> Iterator[Callable[[float], bool]]:
+    """Give what waits until it is over, as Ctrl-C or SIGTERM say; a second one ends the program."""
+    ends = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        ends.set()
+        signal.signal(number, before[number])
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before: dict[int, Any] = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield ends.wait
+    finally:
+        for number in numbers:
+            signal.signal(number, before[number])
 
 
 def _slept(seconds: float) -> bool:

@@ -2,14 +2,15 @@
 
 ::
 
-    directories → pushing → run            a run of the platform for each directory
-                     └→ sources → streams  its files, a piece at a time → queues → deliveries → sdk
+    directories → pushing → opened → run            a run of the platform for each directory
+                               └→ sources → streams  its files, a piece at a time → queues → deliveries
 
-`front` is what commands call, `live` what a run calls that is brought there while it goes on. `pushing` goes through the runs that `directories` finds, and reports what
-became of each; `projects` says where it belongs. `run` opens it on the platform and brings its status to
-what its files say. `sources` are its files: `streams` delivers the metrics of one producer, whose
+`front` is what commands call, `live` what a run calls that is brought there while it goes on. `pushing` goes through the runs that `directories` finds, once, and
+`watching` again and again; `projects` says where a run belongs. `opened` is one on its way, and reports what
+became of it; `run` makes it on the platform and brings its status to what its files say. `sources` are its
+files: `streams` delivers the metrics of one producer, whose
 `attempts` it tells of; `pieces` cuts whole lines, as many as fit a request, `rows` makes them points and
-`texts` lines of the log, both pure. All that is sent goes through `deliveries`, which tries again while
+`texts` lines of the log, both pure; `documents` are configuration, environment and pins. All that is sent goes through `deliveries`, which tries again while
 that helps, and what is not kept as it stands in the files is counted in `losses`. `instants` are times.
 
 Every line file is one queue (`queues`), and the offset behind a line is its number: a request says from

@@ -11,19 +11,25 @@ from expr_tracker.history.source import beginning_of
 from expr_tracker.history.status import find_runs
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles, stream_keys
+from expr_tracker.store.lines import decode_line
 from expr_tracker.store.paths import real_path
 from expr_tracker.store.reader import LineFile
-from mapi.series.names import NAME_LENGTH_MAX
+from mapi.follow.texts import storable
+from mapi.series.names import NAME_LENGTH_MAX, NOTE_LENGTH_MAX, check_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["RunDirectory", "find_directories", "run_directory"]
+    from expr_tracker.row import Row
+
+__all__ = ["RunDirectory", "find_directories", "id_at", "run_directory"]
 
 #: Enough of the first line to tell runs apart: it holds a time with microseconds.
 _LINE_BYTES_MAX: Final = 1 << 16
 _DIGEST_LENGTH: Final = 32
+#: Of an `external_id`.
+_ID_LENGTH_MAX: Final = 500
 
 
 @dataclass(frozen=True)
@@ -37,10 +43,16 @@ class RunDirectory:
     name: str
     created: float | None
     """Unix seconds."""
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
 
-def find_directories(roots: Iterable[Path]) -> Iterator[Path]:
+def find_directories(roots: Iterable[Path], *, may_be_empty: bool = False) -> Iterator[Path]:
     """Yield the run directories at or below folders, each once.
+
+    Args:
+        roots: the folders.
+        may_be_empty: whether a folder without runs is none to speak of.
 
     Raises:
         RunNotFoundError: there is no such folder, or no run in it.
@@ -54,7 +66,7 @@ def find_directories(roots: Iterable[Path]) -> Iterator[Path]:
             if real not in seen:
                 seen.add(real)
                 yield path
-        if is_empty:
+        if is_empty and not may_be_empty:
             raise RunNotFoundError(f"{root} holds no run: no folder in it has a metrics file.")
 
 
@@ -70,21 +82,53 @@ def run_directory(path: Path) -> RunDirectory:
     identity = read_document(RunFiles(path).identity) or {}
     found = identity.get("id")
     real = real_path(path)
+    is_known = isinstance(found, str) and 0 < len(found) <= _ID_LENGTH_MAX
+    created = beginning_of(identity)
+    first = b"" if is_known and created is not None else _first_line(path)
+    about = _about(path)
+    tags = about.get("tags")
+    tags = tags if isinstance(tags, list) else []
     return RunDirectory(
         path=path,
-        id=found if isinstance(found, str) and 0 < len(found) <= 500 else _id_of_lines(path),
+        id=str(found) if is_known else f"et-{hashlib.sha256(first).hexdigest()[:_DIGEST_LENGTH]}",
         project=str(identity.get("project") or real.parent.name),
-        name=str(identity.get("name") or real.name)[:NAME_LENGTH_MAX],
-        created=beginning_of(identity),
+        name=storable(str(identity.get("name") or real.name), [])[:NAME_LENGTH_MAX],
+        created=_time_of(first) if created is None else created,
+        note=_text(about.get("notes"))[:NOTE_LENGTH_MAX],
+        tags=tuple(_text(tag) for tag in tags if check_tag(_text(tag), "") is None),
     )
 
 
-def _id_of_lines(path: Path) -> str:
+def _about(path: Path) -> Row:
+    """Return what was said about a run: by the first of its producers that said anything."""
+    for key in stream_keys(path):
+        about = read_document(RunFiles(path, key).about) or {}
+        if about.get("notes") or about.get("tags"):
+            return about
+    return {}
+
+
+def _text(value: object) -> str:
+    return storable(value, []) if isinstance(value, str) else ""
+
+
+def id_at(path: Path) -> str | None:
+    """Return the id of the run at a path, or ``None`` where there is none any more."""
+    try:
+        return run_directory(path).id
+    except (OSError, RunNotFoundError):
+        return None
+
+
+def _first_line(path: Path) -> bytes:
     for key in stream_keys(path):
         with LineFile(RunFiles(path, key).metrics) as file:
             line = file.read(0, min(file.size, _LINE_BYTES_MAX)).partition(b"\n")[0]
         if line:
-            return f"et-{hashlib.sha256(line).hexdigest()[:_DIGEST_LENGTH]}"
-    raise RunNotFoundError(
-        f"{path} has neither a run.json nor a row: there is nothing to push yet."
-    )
+            return line
+    raise RunNotFoundError(f"{path} has no row whole: there is nothing to push yet.")
+
+
+def _time_of(line: bytes) -> float | None:
+    time = (decode_line(line) or {}).get("_time")
+    return float(time) if isinstance(time, (int, float)) else None

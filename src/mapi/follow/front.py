@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import TYPE_CHECKING
 
 from expr_tracker.errors import PlatformError
 from mapi.errors import MapiError
 from mapi.follow.pushing import Pusher, push
+from mapi.follow.watching import Watch
 from mapi.sdk.synchronous.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from mapi.follow.pushing import RunReport
+    from mapi.follow.opened import RunReport
 
-__all__ = ["CALL_SECONDS", "push_once"]
+__all__ = ["CALL_SECONDS", "push_once", "watch"]
 
 #: Of one request: a batch takes a quarter of a second, and a server that is busy a few.
 CALL_SECONDS = 30.0
@@ -44,6 +46,35 @@ def push_once(
     """
     with _client(project) as client:
         return push(Pusher(client, again=again, pause=pause), roots, progress=progress)
+
+
+def watch(
+    roots: Sequence[Path],
+    *,
+    project: str | None,
+    again: bool,
+    pause: Callable[[float], bool],
+    tell: Callable[[RunReport], object],
+) -> None:
+    """Deliver what grows at or below folders, new runs too, until ``pause`` says that it is over.
+
+    What is there when it is over is delivered still, if the server answers.
+
+    Args:
+        roots: the folders; they may be empty still.
+        project: takes all of them; without one see `projects`.
+        again: whether everything is sent from the first row.
+        pause: waits for so many seconds; ``True`` ends it.
+        tell: hears of each run when there is something to say of it.
+
+    Raises:
+        PlatformError: nobody says where the platform is, or it lets nobody in.
+    """
+    with _client(project) as client:
+        pusher = Pusher(client, again=again, patience_seconds=math.inf, pause=pause)
+        watched = Watch(pusher, client, roots, tell=tell)
+        watched.run(pause)
+        watched.look()
 
 
 @contextlib.contextmanager

@@ -6,52 +6,27 @@ others nothing; a server that is not there ends all of it, for the next push goe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.errors import TrackerError
+from expr_tracker.errors import RunNotFoundError, TrackerError
 from mapi.errors import MapiError
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
-from mapi.follow.directories import find_directories, run_directory
+from mapi.follow.directories import find_directories, id_at, run_directory
 from mapi.follow.losses import Losses
+from mapi.follow.opened import OpenedRun, RunReport, said
 from mapi.follow.projects import Projects
-from mapi.follow.run import open_run, settle_status
-from mapi.follow.sources import sources_of
+from mapi.follow.run import open_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from mapi.follow.sources import Source
     from mapi.sdk.synchronous.client import Client
 
 __all__ = ["PATIENCE_SECONDS", "Pusher", "RunReport", "push", "said"]
 
 #: How long a server that does not answer is waited for, from the last answer on.
 PATIENCE_SECONDS: Final = 60.0
-
-
-@dataclass
-class RunReport:
-    """What became of one run directory."""
-
-    path: Path
-    run: str | None = None
-    """The platform's id; ``None``: it did not come to that."""
-    project: str = ""
-    sent: dict[str, int] = field(default_factory=dict)
-    """What is new on the platform, by kind."""
-    status: str = ""
-    """How the run is doing, as its files say."""
-    problems: list[str] = field(default_factory=list)
-    """What keeps it from being whole on the platform."""
-    notes: list[str] = field(default_factory=list)
-    """What was changed or left out, and counted."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it is on the platform that the platform takes."""
-        return not self.problems
 
 
 class Pusher:
@@ -78,9 +53,10 @@ class Pusher:
         self._patience_seconds = patience_seconds
         self._pause = pause
         self._paths: dict[str, Path] = {}
+        self._opened: dict[Path, OpenedRun] = {}
 
     def push_run(self, path: Path, told: Callable[[int], object]) -> RunReport:
-        """Deliver what is there of a run.
+        """Deliver what is there of a run and not on the platform.
 
         Args:
             path: its directory.
@@ -93,23 +69,30 @@ class Pusher:
         losses = Losses()
         report = RunReport(path, problems=losses.problems)
         try:
-            self._deliver(report, losses, told)
+            opened = self._opened.get(path)
+            if opened is None:
+                opened = self._opened[path] = self._open(path, losses)
+            opened.deliver(told)
+            report = opened.report()
+            if opened.is_refused:
+                self._opened.pop(path)
         except (RejectedError, UnreachableError):
             raise
         except (TrackerError, OSError, MapiError) as error:
+            # The next time it is opened anew: the run may be gone there, or another one here.
+            self._opened.pop(path, None)
             losses.fail(said(error))
-        report.notes = losses.sentences()
         return report
 
-    def _deliver(self, report: RunReport, losses: Losses, told: Callable[[int], object]) -> None:
-        directory = run_directory(report.path)
-        other = self._paths.setdefault(directory.id, report.path)
-        if other != report.path:
-            losses.fail(
+    def _open(self, path: Path, losses: Losses) -> OpenedRun:
+        directory = run_directory(path)
+        other = self._paths.setdefault(directory.id, path)
+        if other != path and id_at(other) == directory.id:
+            raise RunNotFoundError(
                 f"it has the id of {other}, {directory.id}: one is a copy of the other, and both would "
-                "be one run. Push one of them, or delete the run.json of the copy"
+                "be one run. Push one of them, or delete the run.json of the copy."
             )
-            return
+        self._paths[directory.id] = path
         delivery = Delivery(
             self._projects.client.runs,
             losses=losses,
@@ -118,29 +101,8 @@ class Pusher:
         )
         runs = delivery.call(lambda: self._projects.runs_of(directory.project))
         facts = delivery.call(lambda: open_run(runs, directory))
-        report.run, report.project = facts.id, facts.project
         delivery.begin(facts.id)
-        report.sent = delivery.sent
-        done = 0
-        for source in sources_of(directory, again=self._again):
-
-            def more(bytes_done: int, begun: int = done) -> None:
-                told(begun + bytes_done)
-
-            self._deliver_source(source, delivery, more)
-            done += source.size_bytes()
-        report.status = settle_status(delivery, report.path)
-
-    def _deliver_source(
-        self, source: Source, delivery: Delivery, told: Callable[[int], object]
-    ) -> None:
-        """Deliver one file; what is wrong with it costs the others of the run nothing."""
-        try:
-            source.deliver(delivery, told)
-        except (RejectedError, UnreachableError):
-            raise
-        except (TrackerError, OSError, MapiError) as error:
-            delivery.losses.fail(f"{source.key.label}: {said(error)}")
+        return OpenedRun(directory, facts, delivery, again=self._again)
 
 
 def push(
@@ -182,14 +144,6 @@ def push(
         reports.append(pusher.push_run(path, told))
         done += size
     return reports
-
-
-def said(error: Exception) -> str:
-    """Return an error as a report says it, which names the file where that helps."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}"
-    return str(error)
 
 
 def _size_of(path: Path) -> int:

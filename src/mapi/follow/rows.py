@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
 
-__all__ = ["Points", "TextRow", "points_of_rows"]
+__all__ = ["Points", "TextRow", "is_point", "points_of_rows"]
 
 #: From here on an integer rounds to no float.
 _BEYOND_FLOAT: Final = 2**1024 - 2**970

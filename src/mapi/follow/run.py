@@ -11,6 +11,7 @@ from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import status_of
+from mapi.errors import InvalidError
 from mapi.follow.instants import instant_of
 from mapi.sdk.errors import PreconditionFailedError
 from mapi.wire.enums import RunStatus
@@ -41,6 +42,8 @@ def open_run(runs: Runs, directory: RunDirectory) -> RunFacts:
     return runs.create(
         name=directory.name,
         external_id=directory.id,
+        note=directory.note or None,
+        tags=dict.fromkeys(directory.tags, "") or None,
         started=instant_of(directory.created),
     ).facts
 
@@ -84,6 +87,12 @@ def _is_changed(delivery: Delivery, facts: RunFacts, *, status: str, path: Path)
         delivery.call(lambda: delivery.runs.update(facts, **change, if_match=facts.etag))
     except PreconditionFailedError:
         return False
+    except InvalidError as error:
+        if error.faults[0].pointer != "/finished":
+            raise
+        # A clock that was set back: it ended before it began.
+        del change["finished"]
+        delivery.call(lambda: delivery.runs.update(facts, **change, if_match=facts.etag))
     return True
 
 

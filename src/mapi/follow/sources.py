@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from expr_tracker.store.files import stream_keys
+from mapi.follow.documents import DocumentsSource
 from mapi.follow.streams import BATCH_POINTS, MetricsSource
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Source(Protocol):
     """Whose file it is."""
 
     def size_bytes(self) -> int:
-        """Return how far the file goes now: when it has changed, there may be something to deliver."""
+        """Return how far the file goes now: a number that changes where there may be something new."""
         ...
 
     def deliver(self, delivery: Delivery, told: Callable[[int], object]) -> None:
@@ -58,8 +59,9 @@ def sources_of(
         keys: the producers that are meant; by default all.
         batch_points: about how many points go in one request.
     """
+    path, known = directory.path, stream_keys(directory.path)
+    meant = [key for key in known if keys is None or key in keys]
     return [
-        MetricsSource(directory.path, key, again=again, batch_points=batch_points)
-        for key in stream_keys(directory.path)
-        if keys is None or key in keys
+        *(DocumentsSource(path, key, is_first=key is known[0]) for key in meant),
+        *(MetricsSource(path, key, again=again, batch_points=batch_points) for key in meant),
     ]

@@ -10,12 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from mapi.sdk.checks import plain
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
     from mapi.follow.rows import TextRow
 
-__all__ = ["LogLine", "line_of_row", "storable"]
+__all__ = ["LogLine", "line_of_row", "plain_value", "storable"]
 
 LogLine = dict[str, Any]
 
@@ -62,6 +63,11 @@ def storable(text: str, changes: list[str]) -> str:
         return text
     changes.append("kept with U+FFFD in place of U+0000, which the platform cannot hold")
     return _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def plain_value(value: Any, changes: list[str]) -> Any:
+    """Return a value of a document as the platform's JSON can hold it; what it changes is told."""
+    return _field(plain(value), changes, depth=0)
 
 
 def _size(fields: dict[str, Any]) -> int:

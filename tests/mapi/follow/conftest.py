@@ -13,13 +13,15 @@ from tests.mapi.serving import serving
 import expr_tracker as et
 import mapi
 from expr_tracker.errors import NoRunError
-from mapi.follow.pushing import Pusher, RunReport, push
+from mapi.follow.pushing import Pusher, push
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.mapi.tenants import Tenant
+
+    from mapi.follow.opened import RunReport
 
 
 @pytest.fixture(scope="module")

@@ -194,6 +194,7 @@ def test_a_run_of_another_version_has_an_id_that_stays(
     with (path / "metrics.jsonl").open("ab") as file:
         file.write(b'{"_step": 1, "_time": 1700000000.5, "loss": 2}\n')
     (second,) = pushed(tmp_path)
+    assert (first.problems, second.problems) == ([], [])
     assert first.run == second.run
     assert on_platform(api, first.run or "") == in_files(path)
 

@@ -1,0 +1,133 @@
+"""A run that is delivered: opened on the platform, and looked at as often as its files grow."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from expr_tracker.errors import TrackerError
+from expr_tracker.history.status import status_of
+from mapi.errors import MapiError
+from mapi.follow.deliveries import RejectedError, UnreachableError
+from mapi.follow.run import settle_status
+from mapi.follow.sources import sources_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from mapi.follow.deliveries import Delivery
+    from mapi.follow.directories import RunDirectory
+    from mapi.follow.sources import Source
+    from mapi.wire.runs import RunFacts
+
+__all__ = ["OpenedRun", "RunReport", "said"]
+
+#: The platform is asked again how the run is doing there, should somebody have changed it.
+_SETTLE_SECONDS: Final = 30.0
+
+
+@dataclass
+class RunReport:
+    """What became of one run directory."""
+
+    path: Path
+    run: str | None = None
+    """The platform's id; ``None``: it did not come to that."""
+    project: str = ""
+    sent: dict[str, int] = field(default_factory=dict)
+    """What is new on the platform, by kind."""
+    status: str = ""
+    """How the run is doing, as its files say."""
+    problems: list[str] = field(default_factory=list)
+    """What keeps it from being whole on the platform."""
+    notes: list[str] = field(default_factory=list)
+    """What was changed or left out, and counted."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is on the platform that the platform takes."""
+        return not self.problems
+
+
+class OpenedRun:
+    """One run directory and its run on the platform.
+
+    Args:
+        directory: the run.
+        facts: what the platform says of it.
+        delivery: the way there.
+        again: whether everything is sent from the first row.
+
+    Attributes:
+        is_refused: whether the platform refused something of it: the run may be gone there.
+    """
+
+    def __init__(
+        self, directory: RunDirectory, facts: RunFacts, delivery: Delivery, *, again: bool
+    ) -> None:
+        self._directory = directory
+        self._facts = facts
+        self._delivery = delivery
+        self._again = again
+        self._sources: dict[object, Source] = {}
+        self._status = ""
+        self._settled = 0.0
+        self.is_refused = False
+
+    def deliver(self, told: Callable[[int], object]) -> None:
+        """Deliver what is new in each file, and how the run is doing.
+
+        Raises:
+            DeliveryError: there is no getting through, now or at all.
+            ApiError: the platform refuses the status.
+            TrackerError: there is no such run any more.
+        """
+        done = [0]
+        for found in sources_of(self._directory, again=self._again):
+            source = self._sources.setdefault((type(found), found.key), found)
+
+            def more(bytes_done: int, begun: int = sum(done)) -> None:
+                done[-1] = bytes_done
+                told(begun + bytes_done)
+
+            done.append(0)
+            self._deliver_source(source, more)
+        path = self._directory.path
+        status = status_of(path)
+        now = time.monotonic()
+        if status != self._status or now - self._settled > _SETTLE_SECONDS:
+            self._status = settle_status(self._delivery, path)
+            self._settled = now
+
+    def report(self) -> RunReport:
+        """Return what became of it so far."""
+        losses = self._delivery.losses
+        return RunReport(
+            self._directory.path,
+            run=self._facts.id,
+            project=self._facts.project,
+            sent=dict(self._delivery.sent),
+            status=self._status,
+            problems=[*losses.problems],
+            notes=losses.sentences(),
+        )
+
+    def _deliver_source(self, source: Source, told: Callable[[int], object]) -> None:
+        """Deliver one file; what is wrong with it costs the others of the run nothing."""
+        try:
+            source.deliver(self._delivery, told)
+        except (RejectedError, UnreachableError):
+            raise
+        except (TrackerError, OSError, MapiError) as error:
+            self.is_refused = self.is_refused or isinstance(error, MapiError)
+            self._delivery.losses.fail(f"{source.key.label}: {said(error)}")
+
+
+def said(error: Exception) -> str:
+    """Return an error as a report says it, which names the file where that helps."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}"
+    return str(error)

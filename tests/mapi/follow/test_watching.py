@@ -1,0 +1,117 @@
+"""Runs that grow and runs that begin are followed until it is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.mapi.callers import make_token
+from tests.mapi.follow.reading import in_files, on_platform
+
+import expr_tracker as et
+import mapi
+from mapi.follow.deliveries import UnreachableError
+from mapi.follow.pushing import Pusher
+from mapi.follow.watching import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.mapi.tenants import Tenant
+
+    from mapi.follow.opened import RunReport
+
+
+@pytest.fixture
+def client(url: str, tenant: Tenant) -> Iterator[mapi.Client]:
+    with mapi.Client(url, token=make_token(tenant), timeout_seconds=20, tries=1) as found:
+        yield found
+
+
+def test_each_look_delivers_what_is_new(client: mapi.Client, tmp_path: Path) -> None:
+    told: list[RunReport] = []
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
+    assert watch.look() == []
+    assert told == []
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    path = Path(run.dir)
+    for step in range(5):
+        run.log({"loss": step, "again": 1.0}, step=step)
+        run.flush(commit_open=True)
+        run.log({"again": float(step)}, step=0)
+        run.flush(commit_open=True)
+        (report,) = watch.look()
+        assert on_platform(client, report.run or "") == in_files(path)
+        assert client.runs.get(report.run or "").status.value == "running"
+    assert watch.look() == []
+    run.finish()
+    (report,) = watch.look()
+    assert client.runs.get(report.run or "").status.value == "succeeded"
+    assert [one.status for one in told] == ["running", "succeeded"]
+    # A file that is not the one that was delivered any more.
+    file = path / "metrics.jsonl"
+    file.write_bytes(file.read_bytes()[40:])
+    watch.look()
+    reading = on_platform(client, report.run or "")
+    assert in_files(path).items() <= reading.items()
+
+
+def test_a_run_that_is_gone_on_the_platform_is_told_and_comes_again(
+    client: mapi.Client, tmp_path: Path
+) -> None:
+    told: list[RunReport] = []
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    run.log({"loss": 1.0})
+    run.flush(commit_open=True)
+    (first,) = watch.look()
+    client.runs.delete(first.run or "")
+    run.log({"loss": 2.0})
+    run.flush(commit_open=True)
+    (second,) = watch.look()
+    assert "trash" in second.problems[0]
+    client.runs.purge(first.run or "")
+    run.finish()
+    watch.look()
+    (third,) = watch.look() or [told[-1]]
+    assert third.problems == []
+    assert third.run != first.run
+    assert on_platform(client, third.run or "") == in_files(Path(run.dir))
+
+
+def test_a_live_run_sends_signs_of_life(
+    client: mapi.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[str] = []
+    monkeypatch.setattr("mapi.follow.watching._BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(client.runs, "heartbeat", beats.append)
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=lambda _: None)
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    run.log({"loss": 1.0})
+    run.flush(commit_open=True)
+    (report,) = watch.look()
+    watch.look()
+    assert set(beats) == {report.run}
+    run.finish()
+    watch.look()
+    beats.clear()
+    watch.look()
+    assert beats == []
+
+
+def test_a_watch_ends_while_nobody_answers(tmp_path: Path) -> None:
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    run.log({"loss": 1.0})
+    run.finish()
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        return len(pauses) == 3
+
+    with mapi.Client("http://127.0.0.1:9", token="mapi_x_y", tries=1) as client:
+        pusher = Pusher(client, pause=pause, patience_seconds=float("inf"))
+        with pytest.raises(UnreachableError):
+            Watch(pusher, client, [tmp_path], tell=lambda _: None).run(pause)
+    assert len(pauses) == 3
