@@ -180,7 +180,7 @@ async def test_groups_sum_up_what_the_summaries_of_their_members_say(
     query = {"y": "loss", "by": "params.opt", "stat": "min"}
     found = await caller.get("/v1/run-groups", params=query)
     low = min(large, 3.0)
-    expected = {
+    expected: dict[str, list[Any]] = {
         "a": [2, 0, (low - large / 2) / 2, statistics.stdev([low, -large / 2]), -large / 2, low],
         "b": [1, 0, 2.0, None, 2.0, 2.0],
         "c": [0, 0, None, None, None, None],
