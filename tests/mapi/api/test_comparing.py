@@ -165,7 +165,7 @@ async def test_a_group_has_every_step_that_a_member_has(caller: Caller, large: f
 async def test_groups_sum_up_what_the_summaries_of_their_members_say(
     caller: Caller, large: float
 ) -> None:
-    data = [
+    data: list[tuple[str, list[Any]]] = [
         ("a", [3.0, large]),
         ("a", [4.0, -large / 2, "NaN"]),
         ("a", ["Infinity"]),
