@@ -30,6 +30,7 @@ from tooling.environment import (
 from tooling.locks import lock
 from tooling.pages import build_pages
 from tooling.services import ensure_services
+from tooling.showing import shown
 from tooling.tests import run_tests
 
 if TYPE_CHECKING:
@@ -49,9 +50,22 @@ def written_since(started: float, folder: Path) -> list[Path]:
 
 
 def command_demo(_options: argparse.Namespace, _rest: list[str]) -> int:
-    """Run the examples and show what they wrote."""
+    """Run the examples with the pages over them, and show what they wrote."""
     python = ensure_environment("demo")
     started = time.time()
+    with shown(ROOT / "runs") as wait:
+        run_examples(python)
+        show_written(written_since(started - 1, ROOT / "runs"))
+        wait()
+    return 0
+
+
+def run_examples(python: Path) -> None:
+    """Run the examples one after the other.
+
+    Raises:
+        DevError: One of them failed.
+    """
     pipeline = ["examples/multiprocess_pipeline.py", "--dir", "runs"]
     pipeline += ["--trace", "runs/pipeline-trace.json", "--plot", "runs/pipeline.png"]
     digits = ["examples/train_digits.py", "--dir", "runs", "--plot", "runs/digits.png"]
@@ -60,8 +74,6 @@ def command_demo(_options: argparse.Namespace, _rest: list[str]) -> int:
         code = run([python, *example])
         if code != 0:
             raise DevError(f"{example[0]} ended with exit code {code}; its output is above")
-    show_written(written_since(started - 1, ROOT / "runs"))
-    return 0
 
 
 def show_written(written: Sequence[Path]) -> None:
@@ -93,6 +105,7 @@ def show_written(written: Sequence[Path]) -> None:
 def ways_to_look(folders: dict[Path, list[Path]]) -> Iterator[str]:
     """Yield a command for every run among the folders, then the files to open."""
     et = program_of(VENV, "et").relative_to(ROOT)
+    yield f"{et} ui runs"
     for folder, paths in folders.items():
         streams = sorted(path.name.split(".")[1] for path in paths if is_metrics(path))
         if streams:
@@ -172,7 +185,7 @@ INTRODUCTION = """\
 The commands for working on expr-tracker. Each makes the environment it needs in .venv from the
 hash-pinned locks in requirements/, the first time only; all you need is Python 3.11 or newer.
 
-  python3 dev.py demo     see what it does: two examples, their runs, a plot and a timeline
+  python3 dev.py demo     see what it does: two examples, live in a browser, a plot and a timeline
   python3 dev.py test     all tests, the fast ones first; arguments go to pytest
   python3 dev.py check    everything else that has to hold: style, types, imports, docs, the wheel
 """
@@ -210,9 +223,9 @@ def parser() -> argparse.ArgumentParser:
 
     add(
         command_demo,
-        "Runs examples/multiprocess_pipeline.py (eight processes, one run, a timeline) and\n"
-        "examples/train_digits.py, then lists the files below runs/ and the commands to read them.\n"
-        "Uses the small lock, requirements/demo.txt.",
+        "Opens the pages over runs/ (without a screen it prints where they are), runs an example of\n"
+        "eight processes and a training, and lists what they wrote. At a terminal the pages stay until\n"
+        "Ctrl-C. Uses the small lock, requirements/demo.txt.",
     )
     test = add(
         command_test,

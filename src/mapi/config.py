@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 __all__ = [
     "VARIABLES",
     "ClientPlaces",
+    "Homes",
     "OidcSettings",
     "Settings",
     "client_places",
+    "homes",
     "profile_path",
     "proxy_for",
     "settings_from",
@@ -166,6 +168,30 @@ class ClientPlaces:
 
     def __repr__(self) -> str:
         return f"<ClientPlaces {self.url}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Where a server of this user keeps its database and objects."""
+
+    named: Path | None
+    """``MAPI_HOME``."""
+    default: Path
+    """Where none is named."""
+
+
+def homes(environment: Mapping[str, str] | None = None) -> Homes:
+    """Return the home that the environment names, and the usual one.
+
+    Args:
+        environment: variables by name; by default those of the process.
+    """
+    variables = _Variables(os.environ if environment is None else environment)
+    named = variables.text("MAPI_HOME")
+    return Homes(
+        named=None if named is None else Path(named).expanduser().absolute(),
+        default=_default_home(variables),
+    )
 
 
 def client_places(environment: Mapping[str, str] | None = None) -> ClientPlaces:

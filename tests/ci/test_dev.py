@@ -223,6 +223,7 @@ def test_a_demo_says_what_each_run_holds_and_how_to_look_at_it(
         "  runs/pipeline/p/  (1 files, 5 bytes)",
     ]
     assert look.splitlines() == [
+        "  .venv/bin/et ui runs",
         "  .venv/bin/et history runs/digits/mlp",
         "  .venv/bin/et history runs/pipeline/p --stream train-0",
         "  open runs/digits.png in an image viewer",

@@ -3,10 +3,10 @@
 One module a command, loaded when it is asked for: ``et history`` must not pay for ``et export``.
 The console script calls `main`, a click group: ``click.testing.CliRunner`` invokes it, and commands may
 be added to it.
-`ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact`, `rescue`, `push` and `completion` are what
+`ls`, `history`, `export`, `verify`, `trace`, `console`, `artifact`, `rescue`, `push`, `ui` and `completion` are what
 their names say. What they share: `parameters` are the kinds of values that options take, `candidates` what
 a half-typed word may become, `output` where a file goes, `table` and `terminal` print, `progress`
-draws a bar, and `failure` makes one line of whatever goes wrong.
+draws a bar, `ending` waits for Ctrl-C, and `failure` makes one line of whatever goes wrong.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "artifact": "List, show, fetch and check stored artifacts.",
     "rescue": "Put the rows that a full disk kept out back into a run.",
     "push": "Bring runs to the platform.",
+    "ui": "Look at runs in a browser, live.",
     "completion": "Print the lines that turn on tab completion.",
 }
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from expr_tracker.cli import candidates
+from expr_tracker.cli.ending import until_told
 from expr_tracker.cli.failure import Failure, reported
 from expr_tracker.cli.parameters import RunPath
 from expr_tracker.cli.progress import progress_bar
@@ -19,9 +17,8 @@ from expr_tracker.errors import MissingExtraError, PlatformError
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-    from types import FrameType
 
     from mapi.follow.opened import RunReport
 
@@ -69,7 +66,7 @@ def command(
 
     try:
         if watch:
-            with _ending() as pause:
+            with until_told() as pause:
                 front.watch(directories, project=project, again=again, pause=pause, tell=_tell)
             return
         with progress_bar("Pushing") as progress:
@@ -81,25 +78,6 @@ def command(
     for report in reports:
         _tell(report)
     _end(reports)
-
-
-@contextlib.contextmanager
-def _ending() -> Iterator[Callable[[float], bool]]:
-    """Give what waits until it is over, as Ctrl-C or SIGTERM say; a second one ends the program."""
-    ends = threading.Event()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        del frame
-        ends.set()
-        signal.signal(number, before[number])
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before: dict[int, Any] = {number: signal.signal(number, end) for number in numbers}
-    try:
-        yield ends.wait
-    finally:
-        for number in numbers:
-            signal.signal(number, before[number])
 
 
 def _slept(seconds: float) -> bool:

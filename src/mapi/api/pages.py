@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mapi.api.methods import Methods
 
-__all__ = ["PAGE_ROOMS", "PageFile", "Pages", "PagesFront", "built_pages"]
+__all__ = ["PAGE_ROOMS", "PageFile", "Pages", "PagesFront", "built_pages", "is_page"]
 
 #: The first part of every address that a page has.
 PAGE_ROOMS: Final = ("runs", "compare", "experiments", "settings")
@@ -153,7 +153,7 @@ def built_pages() -> Pages | None:
 
 def is_page(path: str) -> bool:
     """Say whether an address is a page's."""
-    return path == "/" or path.split("/", 2)[1] in PAGE_ROOMS
+    return path == "/" or (path[:1] == "/" and path.split("/", 2)[1] in PAGE_ROOMS)
 
 
 class PagesFront:

@@ -1,5 +1,6 @@
 """``/sign-in``: how a person gets a session: by a link, a token, or an identity provider."""
 
+import re
 from html import escape
 from typing import Annotated, Any
 from urllib.parse import parse_qs
@@ -16,11 +17,12 @@ from mapi.api.authentication import PUBLIC
 from mapi.api.description import ANSWERS
 from mapi.api.entrance import Entrance
 from mapi.api.oidc import STATE_COOKIE, STATE_LIFE_SECONDS, IdentityProvider
+from mapi.api.pages import is_page
 from mapi.api.session_cookie import session_cookie
 from mapi.database.door import Database
 from mapi.errors import AuthenticationError, ForbiddenError, NotFoundError
 
-__all__ = ["by_code", "by_form", "oidc_begin", "oidc_end"]
+__all__ = ["by_code", "by_form", "oidc_begin", "oidc_end", "own_page"]
 
 #: A form with one token.
 _FORM_BYTES_MAX = 4_096
@@ -46,15 +48,19 @@ async def by_code(  # noqa: PLR0917 - the framework gives them by name
     database: NamedDependency[Database],
     entrance: NamedDependency[Entrance],
     code: FromQuery[str | None] = None,
+    page: Annotated[str, QueryParameter(name="next", max_length=4_096)] = "/",
 ) -> Response[str]:
-    """Open a session with the code of a link, which works once; without one, show the form."""
+    """Open a session with the code of a link, which works once; without one, show the form.
+
+    ``next`` is the page that it leads to: one of this server's own, else it is passed over.
+    """
     if code is None:
         return _page(entrance, "")
     try:
         session = await open_session_by_link(database, code)
     except AuthenticationError:
         return _page(entrance, _USED, status=401)
-    return _signed_in(request, entrance, session)
+    return _signed_in(request, entrance, session, page=own_page(page))
 
 
 @post(
@@ -169,11 +175,26 @@ def _state_cookie(
     )
 
 
-def _signed_in(request: Request[Any, Any, Any], entrance: Entrance, session: str) -> Response[str]:
+def own_page(address: str) -> str:
+    """Return an address if it is a page of this server, else ``/``.
+
+    Whoever makes a person follow a link of ours must not choose where else it leads.
+    """
+    # A browser takes a backslash for a slash, and passes over tabs and line ends.
+    is_plain = address.isascii() and address.isprintable() and "\\" not in address
+    # Two slashes begin the name of another server, more of them as well.
+    if not is_plain or address.startswith("//"):
+        return "/"
+    return address if is_page(re.split(r"[?#]", address, maxsplit=1)[0]) else "/"
+
+
+def _signed_in(
+    request: Request[Any, Any, Any], entrance: Entrance, session: str, *, page: str = "/"
+) -> Response[str]:
     return Response(
         "",
         status_code=303,
-        headers={"Location": "/"},
+        headers={"Location": page},
         media_type=MediaType.HTML,
         cookies=[session_cookie(request, entrance, session)],
     )

@@ -4,5 +4,5 @@
 to stop, `protocol` is how; meanwhile `heartbeats` looks for silent runs and `housekeeping` deletes what is over. `doctor`
 looks for what is wrong, `backup` writes and reads everything in one file with PostgreSQL's own `clients`,
 aside in an `own_folder`; `arriving` is about what came with it, `restoring` is the mark of a home that is not whole yet, and `administration` does
-what no request may.
+what no request may. `beside` is `et ui`: a server for one folder, and what delivers the folder to it.
 """

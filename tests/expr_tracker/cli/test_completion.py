@@ -75,7 +75,7 @@ def offered(line: str, **variables: str) -> list[str]:
     ("line", "expected"),
     [
         ("et ", ["ls", "history", "export", "verify", "trace", "console", "artifact",
-                 "rescue", "push", "completion"]),
+                 "rescue", "push", "ui", "completion"]),
         ("et h", ["history"]),
         ("et history ", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),
         ("et history ru", ["runs/llm/one", "runs/llm/other", "runs/vision/a"]),

@@ -97,7 +97,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 #: The first has none that does anything to see; those of the second need a platform, and run in its tests.
-ELSEWHERE = {("completion",), ("push",)}
+ELSEWHERE = {("completion",), ("push",), ("ui",)}
 
 
 @pytest.mark.parametrize("path", [path for path in paths(main) if path not in ELSEWHERE])

@@ -119,6 +119,8 @@ def command_lines(run: Path) -> list[list[str]]:
         ["rescue", str(run.parent.parent / f"saved{EVIL_NAME}"), here, "--stream", "default"],
         ["rescue", str(run.parent.parent / f"saved{EVIL_NAME}"), here, "--stream", EVIL],
         ["rescue", here + EVIL_NAME, here],
+        ["push", f"--{EVIL_NAME}"],
+        ["ui", here + EVIL_NAME],
         [EVIL_NAME],
     ]
 

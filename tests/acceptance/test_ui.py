@@ -1,0 +1,182 @@
+"""`et ui` as a person uses it: a folder, a browser's requests, and Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.cookiejar
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.acceptance.platform_servers import DEADLINE_SECONDS, SOURCE, is_gone, wait_until
+
+import expr_tracker as et
+from mapi.database.embedded.sockets import remove_socket_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(240)]
+
+
+class Looking:
+    """An `et ui` of its own process group, and what it printed."""
+
+    def __init__(self, folder: Path, data: Path, *words: str) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("MAPI_")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "expr_tracker", "ui", str(folder), *words],
+            env={
+                **kept,
+                "PYTHONPATH": str(SOURCE),
+                "PYTHONUNBUFFERED": "1",
+                "XDG_DATA_HOME": str(data),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.said: list[str] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        self.data = data
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.said.extend(self.process.stdout)
+
+    def line(self, beginning: str) -> str:
+        found: list[str] = []
+
+        def is_said() -> bool:
+            found[:] = [one for one in [*self.said] if one.startswith(beginning)]
+            return bool(found) or self.process.poll() is not None
+
+        wait_until(is_said, f"a line {beginning!r}")
+        assert found, "".join(self.said)
+        return found[0].removeprefix(beginning).strip()
+
+    @property
+    def home(self) -> Path:
+        (found,) = (self.data / "mapi-ui").iterdir()
+        return found
+
+    @property
+    def local(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.home / "local.json").read_text())
+        return found
+
+    def end(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(DEADLINE_SECONDS)
+        self._reader.join(DEADLINE_SECONDS)
+        return code
+
+
+@pytest.fixture
+def look(tmp_path: Path) -> Iterator[Callable[..., Looking]]:
+    begun: list[Looking] = []
+
+    def begin(folder: Path, *words: str) -> Looking:
+        begun.append(Looking(folder, tmp_path / "data", *words))
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        if one.process.poll() is None:
+            one.end(signal.SIGTERM)
+        assert one.process.stdout is not None
+        one.process.stdout.close()
+    for home in (tmp_path / "data" / "mapi-ui").glob("*"):
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(json.loads((home / "local.json").read_text())["pid"], signal.SIGKILL)
+        remove_socket_directory(home / "postgres")
+
+
+def log_run(folder: Path, name: str, steps: int = 20) -> None:
+    run = et.init(project="demo", name=name, dir=folder)
+    for step in range(steps):
+        run.log({"loss": 1 / (1 + step)}, step=step)
+    run.finish()
+
+
+def runs_of(opener: urllib.request.OpenerDirector, url: str) -> dict[str, Any]:
+    address = f"{url}/v1/runs?project=demo&columns=metrics.loss.count"
+    with opener.open(address, timeout=30) as answer:
+        page = json.loads(answer.read())
+    return {run["name"]: (run["status"], *run["values"]) for run in page["runs"]}
+
+
+def digest_of(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_runs_of_a_folder_are_seen_live_until_ctrl_c(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    log_run(folder, "first")
+    before = digest_of(folder)
+    looking = look(folder)
+    link = looking.line("Sign in once: ")
+    opener = urllib.request.build_opener(
+        urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+    )
+    with opener.open(link, timeout=30) as landed:
+        # The newest run's project, without another word.
+        assert landed.url.endswith("/runs?project=demo")
+    url = "{0.scheme}://{0.netloc}".format(urlsplit(link))
+    wait_until(
+        lambda: runs_of(opener, url) == {"first": ("succeeded", 20)}, "the run on the platform"
+    )
+    log_run(folder, "second", steps=7)
+    wait_until(lambda: "second" in runs_of(opener, url), "the new run on the platform")
+    wait_until(lambda: runs_of(opener, url)["second"] == ("succeeded", 7), "all of it")
+    assert digest_of(folder).items() >= before.items()
+    server = looking.local["pid"]
+    assert looking.end() == 0, "".join(looking.said)
+    assert is_gone(server)
+    assert not (looking.home / "local.json").exists()
+
+
+def test_a_second_one_uses_the_server_of_the_first_and_leaves_it(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    first = look(folder)
+    url = first.line(f"The runs below {folder}, live: ")
+    # Without a run there is no project to show.
+    assert url.endswith("/runs")
+    second = look(folder, "--project", "a b")
+    assert second.line(f"The runs below {folder}, live: ") == f"{url}?project=a+b"
+    assert second.line("Sign in once: ") != first.line("Sign in once: ")
+    server = first.local["pid"]
+    assert second.end(signal.SIGTERM) == 0
+    assert not is_gone(server)
+    assert first.end() == 0
+    assert is_gone(server)
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_starts(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    looking = look(tmp_path / "nothing")
+    assert looking.process.wait(DEADLINE_SECONDS) == 2
+    looking._reader.join(DEADLINE_SECONDS)
+    assert "is no folder" in "".join(looking.said)
+    assert not (tmp_path / "data").exists()
