@@ -1,5 +1,6 @@
 /** All addresses of the pages. Each page is loaded when it is first seen. */
 import { createRoute, createRouter, redirect } from "@tanstack/react-router";
+import { compareRoute } from "@/pages/compare/route";
 import { experimentRoute, experimentsRoute } from "@/pages/experiments/route";
 import { rootRoute } from "@/pages/root";
 import { runRoute } from "@/pages/run/route";
@@ -21,6 +22,7 @@ export const router = createRouter({
     runRoute,
     experimentsRoute,
     experimentRoute,
+    compareRoute,
   ]),
   defaultPreload: "intent",
 });

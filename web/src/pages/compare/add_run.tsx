@@ -1,0 +1,76 @@
+/** The box that finds another run and takes it into the comparison. */
+import { Select } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { api, bodyOf } from "@/api/client";
+import { ago } from "@/base/times";
+import { findFilter } from "@/pages/compare/finding";
+import classes from "@/pages/compare/compare.module.css";
+
+const SHOWN = 20;
+const WAIT_MS = 200;
+
+export function AddRun(props: {
+  project: string | null;
+  /** Those that are compared already. */
+  ids: readonly string[];
+  onAdd: (run: string) => void;
+}): ReactElement {
+  const { project, ids, onAdd } = props;
+  const [text, setText] = useState("");
+  const [asked] = useDebouncedValue(text, WAIT_MS);
+  const [isOpen, setOpen] = useState(false);
+  const filter = findFilter(asked);
+  const found = useQuery({
+    queryKey: ["runs", project, "find", filter],
+    enabled: project !== null && isOpen,
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const answer = await api.POST("/v1/runs/search", {
+        signal,
+        body: {
+          project,
+          limit: SHOWN + ids.length,
+          ...(filter === null ? {} : { filter }),
+        },
+      });
+      return { runs: bodyOf(answer).runs, time: Date.now() };
+    },
+  });
+  const options = (found.data?.runs ?? [])
+    .filter(({ id }) => !ids.includes(id))
+    .slice(0, SHOWN)
+    .map((run) => ({
+      value: run.id,
+      label: `${run.name === "" ? run.id : run.name} · ${ago(run.created, found.data?.time ?? 0)}`,
+    }));
+  return (
+    <Select
+      className={classes.add}
+      aria-label="Add a run"
+      placeholder="Add a run: part of its name"
+      searchable
+      value={null}
+      data={options}
+      filter={({ options: all }) => all}
+      searchValue={text}
+      onSearchChange={setText}
+      onDropdownOpen={() => {
+        setOpen(true);
+      }}
+      nothingFoundMessage={
+        found.error !== null
+          ? found.error.message
+          : found.isFetching
+            ? "Looking …"
+            : "No other run has that in its name"
+      }
+      onChange={(run) => {
+        if (run === null) return;
+        setText("");
+        onAdd(run);
+      }}
+    />
+  );
+}

@@ -1,0 +1,158 @@
+/** Runs side by side: what is different in them, and what came of it. */
+import { Skeleton, Switch, TextInput } from "@mantine/core";
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { AddRun } from "@/pages/compare/add_run";
+import {
+  idsFromText,
+  RUNS_MAX,
+  RUNS_MIN,
+  textFromIds,
+  type CompareSearch,
+} from "@/pages/compare/address";
+import classes from "@/pages/compare/compare.module.css";
+import { comparisonQuery } from "@/pages/compare/data";
+import { Missing, TooMany } from "@/pages/compare/problems";
+import { Sections } from "@/pages/compare/sections";
+import { chosenProject, projectsQuery } from "@/state/projects";
+import { runQuery } from "@/state/run";
+import { Empty } from "@/widgets/empty";
+import { Failure } from "@/widgets/failure";
+import { PageHead } from "@/widgets/page_head";
+
+const route = getRouteApi("/compare");
+
+export function ComparePage(): ReactElement {
+  const search = route.useSearch();
+  const { project: asked } = search;
+  const navigate = useNavigate({ from: "/compare" });
+  const projects = useQuery(projectsQuery);
+  const ids = idsFromText(search.ids);
+  const isTooMany = ids.length > RUNS_MAX;
+  const change = (part: Partial<CompareSearch>, isNew = true): void => {
+    void navigate({
+      replace: !isNew,
+      search: (previous) => withoutNothing({ ...previous, ...part }),
+    });
+  };
+  const choose = (chosen: readonly string[]): void => {
+    change({ ids: undefined, ...textFromIds(chosen) });
+  };
+  return (
+    <>
+      <PageHead title="Compare" said={ids.length === 0 ? undefined : `${ids.length} runs`}>
+        {ids.length >= RUNS_MIN && !isTooMany && (
+          <>
+            <Switch
+              label="Show what is the same"
+              checked={search.all === true}
+              onChange={(event) => {
+                change({ all: event.currentTarget.checked ? true : undefined });
+              }}
+            />
+            <TextInput
+              className={classes.find}
+              type="search"
+              aria-label="Find a key"
+              placeholder="Find a key"
+              value={search.q ?? ""}
+              onChange={(event) => {
+                const text = event.currentTarget.value;
+                change({ q: text === "" ? undefined : text }, false);
+              }}
+            />
+          </>
+        )}
+        {ids.length < RUNS_MAX && (
+          <AddRun
+            project={projects.data ? chosenProject(asked, projects.data) : null}
+            ids={ids}
+            onAdd={(run) => {
+              choose([...ids, run]);
+            }}
+          />
+        )}
+      </PageHead>
+      {ids.length === 0 ? (
+        <Empty title="No runs are chosen yet">
+          A comparison has {RUNS_MIN} to {RUNS_MAX} runs. Mark them in{" "}
+          <Link to="/runs">the table of runs</Link> and take “Compare” there, or add them here one
+          by one.
+        </Empty>
+      ) : isTooMany ? (
+        <TooMany ids={ids} onChoose={choose} />
+      ) : (
+        <Chosen {...{ ids, search, choose, change }} />
+      )}
+    </>
+  );
+}
+
+/** What is not chosen is no part of the address. */
+function withoutNothing<T extends object>(search: T): T {
+  const kept = Object.entries(search).filter(
+    ([, value]: [string, unknown]) =>
+      value !== undefined && !(Array.isArray(value) && value.length === 0),
+  );
+  return Object.fromEntries(kept) as T;
+}
+
+function Chosen(props: {
+  ids: readonly string[];
+  search: CompareSearch;
+  choose: (ids: readonly string[]) => void;
+  change: (part: Partial<CompareSearch>) => void;
+}): ReactElement {
+  const { ids, search, choose, change } = props;
+  const facts = useQueries({
+    queries: ids.map((id) => ({ ...runQuery(id), staleTime: 0 })),
+  });
+  const known = new Map(
+    facts.flatMap(({ data }, at) => (data === undefined ? [] : [[ids[at] ?? "", data] as const])),
+  );
+  const isSettled = facts.every(({ isPending }) => !isPending);
+  const found = isSettled ? ids.filter((id) => known.has(id)) : [];
+  const comparison = useQuery({ ...comparisonQuery(found), enabled: found.length >= RUNS_MIN });
+  const remove = (run: string): void => {
+    choose(ids.filter((id) => id !== run));
+  };
+  return (
+    <>
+      {facts.map(({ error, data, refetch }, at) => {
+        const id = ids[at] ?? "";
+        return error !== null && data === undefined ? (
+          <Missing key={id} {...{ id, error }} onRemove={remove} onRetry={() => void refetch()} />
+        ) : data !== undefined && data.trashed !== null ? (
+          <Missing key={id} id={id} run={data} onRemove={remove} />
+        ) : null;
+      })}
+      {isSettled && found.length < RUNS_MIN && (
+        <Empty
+          title={found.length === 1 ? "One run is no comparison" : "None of these can be read"}
+        >
+          A comparison has {RUNS_MIN} to {RUNS_MAX} runs: add{" "}
+          {found.length === 1 ? "another one" : "some"} above, or mark them in{" "}
+          <Link to="/runs">the table of runs</Link>.
+        </Empty>
+      )}
+      {comparison.error !== null && comparison.data === undefined ? (
+        <Failure error={comparison.error} onRetry={() => void comparison.refetch()} />
+      ) : comparison.data !== undefined ? (
+        <Sections comparison={comparison.data} {...{ known, search, change }} onRemove={remove} />
+      ) : isSettled && found.length < RUNS_MIN ? null : (
+        <Waiting />
+      )}
+    </>
+  );
+}
+
+function Waiting(): ReactElement {
+  return (
+    <div className={classes.padded} aria-busy="true" aria-label="Loading">
+      {Array.from({ length: 12 }, (_, at) => (
+        <Skeleton key={at} height={16} my={16} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+/** The parts of a comparison, one below the other. */
+import { useQueries } from "@tanstack/react-query";
+import { useMemo, type ReactElement } from "react";
+import { visitColours } from "@/charts/line_colours";
+import type { CompareSearch } from "@/pages/compare/address";
+import { ColumnsProvider } from "@/pages/compare/columns";
+import classes from "@/pages/compare/compare.module.css";
+import type { Comparison } from "@/pages/compare/data";
+import { CurvesSection } from "@/pages/compare/curves";
+import { EnvironmentSection } from "@/pages/compare/environment";
+import { Following } from "@/pages/compare/following";
+import { NotesSection } from "@/pages/compare/notes";
+import { PlotsSection } from "@/pages/compare/plots/section";
+import { RunsTable } from "@/pages/compare/runs_table";
+import { SummariesSection } from "@/pages/compare/summaries_table";
+import { ValuesSection } from "@/pages/compare/values_table";
+import { experimentQuery, type Run } from "@/state/run";
+import { Boundary } from "@/widgets/boundary";
+
+export function Sections(props: {
+  comparison: Comparison;
+  known: ReadonlyMap<string, Run>;
+  search: CompareSearch;
+  change: (part: Partial<CompareSearch>) => void;
+  onRemove: (run: string) => void;
+}): ReactElement {
+  const { comparison, known, search, change, onRemove } = props;
+  const { runs } = comparison;
+  const columns = useMemo(() => {
+    const colourOf = visitColours(
+      "run",
+      runs.map(({ id }) => id),
+    );
+    return runs.map((run) => ({ run, colour: colourOf(run.id) }));
+  }, [runs]);
+  const isAllShown = search.all === true;
+  const part = search.q ?? "";
+  const about = { isAllShown, part };
+  return (
+    <ColumnsProvider value={columns}>
+      <section className={classes.section}>
+        <h2>
+          Runs <Following runs={runs} facts={known} />
+        </h2>
+        <RunsTable facts={known} experiments={useExperimentNames(known)} onRemove={onRemove} />
+      </section>
+      <Boundary>
+        <ValuesSection
+          title="Params"
+          rows={comparison.params}
+          none="The runs have no params."
+          {...about}
+        />
+        <SummariesSection
+          series={comparison.series}
+          stat={search.stat ?? "last"}
+          best={search.best ?? []}
+          {...about}
+          onStat={(stat) => {
+            change({ stat: stat === "last" ? undefined : stat });
+          }}
+          onBest={(best) => {
+            change({ best });
+          }}
+        />
+      </Boundary>
+      <Boundary>
+        <CurvesSection
+          series={comparison.series}
+          part={part}
+          axis={search.x ?? "step"}
+          isLog={search.logy === true}
+          onAxis={(axis) => {
+            change({ x: axis === "step" ? undefined : axis });
+          }}
+          onLog={(isLog) => {
+            change({ logy: isLog ? true : undefined });
+          }}
+        />
+      </Boundary>
+      <Boundary>
+        <PlotsSection
+          comparison={comparison}
+          choice={search}
+          onChoice={({ plot, axes, log }) => {
+            change({ plot, axes, log });
+          }}
+        />
+      </Boundary>
+      <Boundary>
+        <NotesSection facts={known} />
+        <ValuesSection
+          title="Tags"
+          rows={comparison.tags}
+          none="The runs have no tags."
+          {...about}
+        />
+        <EnvironmentSection {...about} />
+      </Boundary>
+      {comparison.is_partial === true && (
+        <p className={`${classes.padded} ${classes.missing}`}>
+          The runs have more series or media than one answer holds: not all of them are shown.
+        </p>
+      )}
+    </ColumnsProvider>
+  );
+}
+
+function useExperimentNames(known: ReadonlyMap<string, Run>): ReadonlyMap<string, string> {
+  const ids = [...new Set([...known.values()].flatMap(({ experiment }) => experiment ?? []))];
+  const found = useQueries({ queries: ids.map(experimentQuery) });
+  return new Map(found.flatMap(({ data }) => (data === undefined ? [] : [[data.id, data.name]])));
+}
