@@ -5,6 +5,7 @@ import { experimentRoute, experimentsRoute } from "@/pages/experiments/route";
 import { rootRoute } from "@/pages/root";
 import { runRoute } from "@/pages/run/route";
 import { runsRoute } from "@/pages/runs/route";
+import { settingsRoute } from "@/pages/settings/route";
 
 const homeRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -23,6 +24,7 @@ export const router = createRouter({
     experimentsRoute,
     experimentRoute,
     compareRoute,
+    settingsRoute,
   ]),
   defaultPreload: "intent",
 });

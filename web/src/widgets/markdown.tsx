@@ -22,6 +22,15 @@ export function MarkdownText(props: { text: string }): ReactElement {
                 {children}
               </a>
             ),
+          // A box of a list of tasks has a name for those who do not see it.
+          input: ({ checked }) => (
+            <input
+              type="checkbox"
+              checked={checked === true}
+              disabled
+              aria-label={checked === true ? "done" : "to do"}
+            />
+          ),
           img: ({ src, alt }) => {
             const name = alt === undefined || alt === "" ? "image" : alt;
             return typeof src === "string" && src !== "" ? (

@@ -149,7 +149,7 @@ function Chosen(props: {
 
 function Waiting(): ReactElement {
   return (
-    <div className={classes.padded} aria-busy="true" aria-label="Loading">
+    <div className={classes.padded} role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: 12 }, (_, at) => (
         <Skeleton key={at} height={16} my={16} />
       ))}

@@ -9,6 +9,7 @@ import type { Comparison } from "@/pages/compare/data";
 import { CurvesSection } from "@/pages/compare/curves";
 import { EnvironmentSection } from "@/pages/compare/environment";
 import { Following } from "@/pages/compare/following";
+import { MediaSection } from "@/pages/compare/media";
 import { NotesSection } from "@/pages/compare/notes";
 import { PlotsSection } from "@/pages/compare/plots/section";
 import { RunsTable } from "@/pages/compare/runs_table";
@@ -84,6 +85,19 @@ export function Sections(props: {
           choice={search}
           onChoice={({ plot, axes, log }) => {
             change({ plot, axes, log });
+          }}
+        />
+      </Boundary>
+      <Boundary>
+        <MediaSection
+          media={comparison.media ?? []}
+          chosen={search.media}
+          step={search.step}
+          onChoose={(media) => {
+            change({ media, step: undefined });
+          }}
+          onStep={(step) => {
+            change({ step });
           }}
         />
       </Boundary>

@@ -150,7 +150,7 @@ function count(shown: number, hasMore: boolean): string {
 
 function Waiting(): ReactElement {
   return (
-    <div className={classes.section} aria-busy="true" aria-label="Loading">
+    <div className={classes.section} role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: 8 }, (_, at) => (
         <Skeleton key={at} height={16} my={16} />
       ))}

@@ -39,7 +39,7 @@ export function ExperimentPage(): ReactElement {
   }
   if (!found.data) {
     return (
-      <div className={classes.section} aria-busy="true" aria-label="Loading">
+      <div className={classes.section} role="status" aria-busy="true" aria-label="Loading">
         <Skeleton height={24} width={320} mb={16} />
         <Skeleton height={64} mb={16} />
         <Skeleton height={320} />

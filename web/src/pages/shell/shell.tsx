@@ -33,6 +33,7 @@ const Place = createLink((props: PlaceProps) => <NavLink component="a" {...props
 const PLACES = [
   { label: "Runs", to: "/runs" },
   { label: "Experiments", to: "/experiments" },
+  { label: "Settings", to: "/settings" },
 ] as const;
 
 export function Shell(): ReactElement {

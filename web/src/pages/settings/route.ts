@@ -1,0 +1,11 @@
+/** The address of the settings. */
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { rootRoute } from "@/pages/root";
+import { settingsSearch } from "@/pages/settings/address";
+
+export const settingsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/settings",
+  validateSearch: settingsSearch,
+  component: lazyRouteComponent(() => import("@/pages/settings/page"), "SettingsPage"),
+});
