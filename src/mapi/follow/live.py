@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from expr_tracker.backends.backend import BackendDownError, BackendRefusedError
 from expr_tracker.errors import PlatformError, TrackerError
+from mapi.config import proxy_for
 from mapi.errors import MapiError
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
 from mapi.follow.directories import run_directory
@@ -77,9 +78,9 @@ class LiveBackend:
             self._client = Client(
                 url, token=token, project=project, timeout_seconds=_CALL_SECONDS, tries=1
             )
+            _load_all(self._client.url)
         except MapiError as error:
             raise PlatformError(str(error)) from None
-        _load_codecs()
         self.where = self._client.url
         self.later = f"et push {shlex.quote(str(directory))}"
         if project is not None:
@@ -198,8 +199,13 @@ def _never(seconds: float) -> bool:
     return True
 
 
-def _load_codecs() -> None:
-    """Load now what the first request would load, on a thread beside which the program may fork."""
+def _load_all(url: str) -> None:
+    """Load now what the first request would load, on a thread beside which the program may fork.
+
+    Raises:
+        SettingError: a variable names a proxy that is none.
+    """
     "a".encode("idna")
+    proxy_for(url)
     with contextlib.suppress(ImportError):
         import zstandard  # noqa: F401, PLC0415 - an extra

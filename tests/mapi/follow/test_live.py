@@ -210,6 +210,41 @@ def test_a_run_in_the_trash_of_the_platform_stays_there_and_costs_the_run_nothin
     assert on_platform(api, found) == in_files(Path(run.dir))
 
 
+def test_a_push_of_a_run_that_brings_itself_changes_nothing(
+    begin: Callable[..., Run], api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    run = begin()
+    for beginning in range(0, 400, 40):
+        for step in range(beginning, beginning + 40):
+            et.log({"loss": step, "text": "line"}, step=step)
+            et.log({"loss": step + 1}, step=max(0, step - 20))  # logged again
+        run.flush(commit_open=True)
+        pushed(tmp_path)
+    et.finish()
+    found = run_of(api, run)
+    assert on_platform(api, found) == in_files(Path(run.dir))
+    assert len(api.runs.lines(found, limit=1_000)) == 400
+    assert api.runs.get(found).status.value == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [("127.0.0.1:8765", "http://127.0.0.1:8765"), ("http://127.0.0.1:1/v1", "ends before /v1")],
+    ids=["without a scheme", "of the interface"],
+)
+def test_an_address_that_is_none_is_one_warning_with_the_fix(
+    begin: Callable[..., Run], caplog: pytest.LogCaptureFixture, url: str, said: str
+) -> None:
+    run = begin(arguments={"url": url})
+    et.log({"loss": 1}, step=0)
+    et.finish()
+    (warning,) = [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert said in warning.getMessage()
+    assert "directory only" in warning.getMessage()
+    figures = run.info()["backends"]["mapi"]
+    assert (figures["waiting"], figures["url"]) == (1, None)
+
+
 def test_init_twice_as_in_a_notebook_leaves_one_run_with_all_rows(
     begin: Callable[..., Run], api: mapi.Client
 ) -> None:
