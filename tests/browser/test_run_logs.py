@@ -118,9 +118,9 @@ def test_a_progress_bar_is_its_last_state_and_the_raw_line_is_there_on_demand(
     expect(lines).to_contain_text("epoch=3")
     expect(lines).to_contain_text("cut: 1 234 more characters were not kept")
     lines.get_by_role("button").first.press("Enter")
-    raw = lines.get_by_label("As it was written")
+    raw = lines.get_by_label("As it was written", exact=True)
     expect(raw).to_contain_text("50%|##  |␍")
-    expect(lines.get_by_label("Fields")).to_contain_text('"epoch": 3')
+    expect(lines.get_by_label("Fields", exact=True)).to_contain_text('"epoch": 3')
 
 
 def test_a_hundred_thousand_lines_are_opened_in_bounded_time_and_memory(

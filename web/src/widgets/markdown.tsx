@@ -14,6 +14,12 @@ export function MarkdownText(props: { text: string }): ReactElement {
         remarkPlugins={[remarkGfm]}
         urlTransform={(url) => (HTTP.test(url) ? url : "")}
         components={{
+          // The page has a heading of its own: those of a text stand below it.
+          h1: "h3",
+          h2: "h4",
+          h3: "h5",
+          h4: "h6",
+          h5: "h6",
           a: ({ href, children }) =>
             href === undefined || href === "" ? (
               <span>{children}</span>

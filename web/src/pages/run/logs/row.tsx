@@ -86,7 +86,7 @@ function Whole(props: { line: LogLine; isDifferent: boolean }): ReactElement {
         {utcTime(line.time)}, {line.level}
         {line.stream !== "" && `, stream ${line.stream}`}, rank {line.rank ?? 0}, by {line.source}
         {line.user !== undefined && line.user !== "" && ` ${line.user}`}
-        <Copy text={line.message} label="Copy the message as it was written" />
+        <Copy text={line.message} label="Copy the message" />
       </p>
       {isDifferent && <pre aria-label="As it was written">{withVisibleControls(line.message)}</pre>}
       {fields !== null && <pre aria-label="Fields">{fields}</pre>}
