@@ -26,7 +26,7 @@ export function RunActions(props: { run: Run; canWrite: boolean }): ReactElement
   };
   return (
     <div className={classes.actions}>
-      {canWrite && isLive(run) && (
+      {canWrite && isLive(run) && run.trashed == null && (
         <Button
           variant="default"
           loading={cancel.isPending}
