@@ -19,7 +19,8 @@ where to where of the file it is, and the server takes it only while the queue s
 database or the network, the next push asks where the queues stand and goes on from there; two at once
 take turns; a request that comes late, or twice, changes nothing. A file that is not the one that was
 delivered, because it was cut or lines were put into it, begins a queue of its own
-(`queues.current_name`) and is sent once more; points go as corrections, which change what differs.
+(`queues.current_queue`) and is sent once more; points go as corrections, which change what differs, and
+the queue before takes nothing any more.
 
 **To add a source of items** (spans, console lines, media): write a module with a class that has what
 `sources.Source` asks for, and name it in `sources.sources_of`. It reads whole lines of its file behind

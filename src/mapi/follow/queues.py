@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mapi.errors import InvalidError
+from mapi.follow.deliveries import UnreachableError
 from mapi.sdk.errors import QuotaExceededError, StateConflictError
 from mapi.sdk.queueing import Place
 from mapi.wire.metrics import BatchAnswer
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
 
     from mapi.follow.deliveries import Delivery
 
-__all__ = ["Queue", "RefusedError", "current_name"]
+__all__ = ["Queue", "RefusedError", "current_name", "current_queue"]
 
 _GENERATION: Final = re.compile(r"(.*)@([0-9]{1,9})")
+#: Where a queue stands that has ended: nothing can follow.
+_ENDED: Final = 2**63 - 1
+_TRIES_MAX: Final = 5
 
 
 class RefusedError(Exception):
@@ -101,8 +105,8 @@ class Queue:
 
 def current_name(
     base: str, writers: Mapping[str, int], fits: Callable[[int], bool], *, again: bool = False
-) -> str:
-    """Return the writer that delivers a file as it is now.
+) -> tuple[str, str | None]:
+    """Return the writer that delivers a file as it is now, and the one before that has to end.
 
     A file that was cut, or into which lines were put, is none that was delivered: it has a new queue,
     under the next number.
@@ -118,7 +122,41 @@ def current_name(
         match = _GENERATION.fullmatch(name)
         if match is not None and match[1] == base:
             number = max(number, int(match[2]))
-    stands = writers.get(base if number == 1 else f"{base}@{number}", -1)
+    known = base if number == 1 else f"{base}@{number}"
+    stands = writers.get(known, -1)
+    if stands == _ENDED:
+        return f"{base}@{number + 1}", None
     if stands >= 0 and (again or not fits(stands)):
-        number += 1
-    return base if number == 1 else f"{base}@{number}"
+        return f"{base}@{number + 1}", known
+    return known, None
+
+
+def current_queue(
+    queue_of: Callable[[str], Queue],
+    choose: Callable[[Mapping[str, int]], tuple[str, str | None]],
+    *,
+    delivery: Delivery,
+    request: Callable[[Place], BatchAnswer],
+) -> Queue:
+    """Return the queue that delivers a file as it is now; the one before takes nothing any more.
+
+    What is still on its way to that one would put older values in the place of those of the new queue.
+
+    Args:
+        queue_of: makes the queue of a name.
+        choose: does what `current_name` does.
+        delivery: of the run.
+        request: sends a batch without items.
+
+    Raises:
+        DeliveryError: there is no getting through, now or at all.
+    """
+    for _ in range(_TRIES_MAX):
+        name, before = choose(delivery.writers)
+        if before is None or queue_of(before).send(_ENDED, request) is not None:
+            return queue_of(name)
+        # It is moved by somebody else at the moment.
+        delivery.begin(delivery.run)
+    raise UnreachableError(
+        "another push is delivering the run; repeat this one when it has ended."
+    )

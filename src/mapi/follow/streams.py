@@ -18,7 +18,7 @@ from expr_tracker.store.reader import part_paths
 from mapi.follow.attempts import Attempts, stretches_of
 from mapi.follow.instants import now_us
 from mapi.follow.pieces import Pieces, halves
-from mapi.follow.queues import Queue, RefusedError, current_name
+from mapi.follow.queues import Queue, RefusedError, current_name, current_queue
 from mapi.follow.rows import points_of_rows
 from mapi.follow.texts import line_of_row
 from mapi.sdk.calls import Producer
@@ -90,7 +90,10 @@ class MetricsSource:
     def deliver(self, delivery: Delivery, told: Callable[[int], object]) -> None:
         """Deliver attempts, points and lines behind where the queues stand."""
         with LocalSource.offline(self._local) as source:
-            if self._sender is None or not self._sender.fits(source):
+            if self._sender is not None and not self._sender.fits(source):
+                self._sender = None
+                delivery.begin(delivery.run)
+            if self._sender is None:
                 pieces = Pieces(self._batch_points)
                 self._sender = _Sender(
                     delivery, source, self.key, again=self._again, pieces=pieces
@@ -138,20 +141,25 @@ class _Sender:
         self._attempts = Attempts(delivery, self._producer, label=key.label)
         self._pieces = pieces
         base = source.path.name
-        writers = delivery.writers
+        runs, run, producer = delivery.runs, delivery.run, self._producer
 
         def fits(offset: int) -> bool:
             return _ends_line(source, offset)
 
-        self._points = Queue(
-            delivery,
-            current_name(base, writers, fits, again=again),
-            label=key.label,
-            what="point",
+        self._points = current_queue(
+            lambda name: Queue(delivery, name, label=key.label, what="point"),
+            lambda writers: current_name(base, writers, fits, again=again),
+            delivery=delivery,
+            request=lambda place: runs.send_points(
+                run, [], place=place, producer=producer, corrects=True
+            ),
         )
         # Points that come again are known by their steps. Lines are not.
-        self._lines = Queue(
-            delivery, current_name(f"lines of {base}", writers, fits), label=key.label, what="line"
+        self._lines = current_queue(
+            lambda name: Queue(delivery, name, label=key.label, what="line"),
+            lambda writers: current_name(f"lines of {base}", writers, fits),
+            delivery=delivery,
+            request=lambda place: runs.send_lines(run, [], place=place, producer=producer),
         )
 
     def fits(self, source: LocalSource) -> bool:

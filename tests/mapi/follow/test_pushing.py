@@ -14,6 +14,8 @@ from tests.mapi.tenants_access import set_limits
 
 import expr_tracker as et
 from expr_tracker.history import read_history
+from mapi.sdk.queueing import Place
+from mapi.wire.metrics import SeriesColumns
 
 if TYPE_CHECKING:
     from tests.mapi.follow.conftest import Push
@@ -318,3 +320,26 @@ def test_a_row_of_very_many_names_is_whole(
     (report,) = pushed(tmp_path, project="default")
     assert (report.problems, report.notes) == ([], [])
     assert report.sent["point"] == 2_501
+
+
+def test_what_is_on_its_way_of_a_file_that_was_replaced_changes_nothing(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    """A correction of the file before, which a network held back, comes behind those of the new one."""
+    path = written(tmp_path, [(step, {"loss": 1.0}) for step in range(5)])
+    (report,) = pushed(tmp_path)
+    run = report.run or ""
+    stands = api.runs.writers(run)["metrics.jsonl"]
+    file = path / "metrics.jsonl"
+    file.write_bytes(b'{"_step": 2, "_time": 1700000000.0, "loss": 5.0}\n' + file.read_bytes())
+    pushed(tmp_path)
+    reading = on_platform(api, run)
+    assert reading == in_files(path)
+    late = SeriesColumns(key="loss", steps=[2], times=[1_700_000_000_000_000], values=[9.0])
+    place = Place("metrics.jsonl", after=stands, seq=stands + 50)
+    answer = api.runs.send_points(run, [late], place=place, corrects=True)
+    assert answer.accepted == 0
+    assert on_platform(api, run) == reading
+    # Nor is the queue that has ended begun again.
+    (again,) = pushed(tmp_path)
+    assert not any(again.sent.values())
