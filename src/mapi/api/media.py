@@ -304,7 +304,10 @@ async def content(  # noqa: PLR0917 - the framework gives them by name
     run: FromPath[str],
     media: FromPath[str],
 ) -> Response[Any]:
-    """Return the bytes, or where the store has them for a short while; always as an attachment."""
+    """Return the bytes, or where the store has them for a short while; always as an attachment.
+
+    A page gets the bytes: it asks no other origin than this one, and its policy lets it ask none.
+    """
     async with database.transaction(request.user.reach) as connection:
         run_id, _ = await find_run(connection, request.user, run, scope=Scope.READ)
         found = await get_media(connection, run_id, uuid_from_text(MEDIA, media))
@@ -317,9 +320,11 @@ async def content(  # noqa: PLR0917 - the framework gives them by name
     headers = {"ETag": etag, "Cache-Control": "private, max-age=31536000, immutable"}
     if is_known(request, etag):
         return Response(None, status_code=304, headers=headers)
-    url = await objects.sign_download(
-        found.object_key, file_name=name, content_type=kind, lifetime_seconds=_DOWNLOAD_SECONDS
-    )
+    url = None
+    if not request.user.is_session:
+        url = await objects.sign_download(
+            found.object_key, file_name=name, content_type=kind, lifetime_seconds=_DOWNLOAD_SECONDS
+        )
     if url is not None:
         return Redirect(url, status_code=302, headers={"Cache-Control": "private, no-store"})
     return Stream(

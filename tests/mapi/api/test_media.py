@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from PIL import Image
-from tests.mapi.callers import make_caller
+from tests.mapi.callers import client_of, make_caller
+from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import set_limits, value_of
 
 from mapi.api.app import build_app
@@ -131,6 +132,32 @@ async def test_what_was_sent_is_read_byte_for_byte_and_as_an_attachment(caller: 
         await caller.send("GET", at, status=304, headers=known)
     page = await caller.get(f"/v1/runs/{run}/media")
     assert [one["key"] for one in page["media"]] == ["of_png", "of_table"]
+
+
+async def test_a_page_gets_the_bytes_of_a_bucket_from_us_and_a_program_the_place(
+    database: Database, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that followed would ask another origin, which its policy forbids."""
+    store, permits = temporary_objects()
+
+    async def signed(key: str, **_: Any) -> str:
+        return f"https://bucket.example/{key}"
+
+    # As a bucket does; the bytes are in the folder all the same.
+    monkeypatch.setattr(
+        type(store), "sign_download", lambda _self, key, **more: signed(key, **more)
+    )
+    caller = make_caller(build_app(database, version="0", objects=(store, permits)), tenant)
+    run = await caller.make_run()
+    made = await send(caller, run, png())
+    path = f"/v1/runs/{run}/media/{made['id']}/content"
+    answer = await caller.send("GET", path, status=302)
+    assert answer.headers["location"].startswith("https://bucket.example/")
+    async with client_of(caller.client._transport.app) as browser:  # type: ignore[attr-defined]
+        await browser.post("/v1/session", json={"token": caller.token})
+        answer = await browser.get(path)
+    assert (answer.status_code, answer.content) == (200, png())
+    assert answer.headers["cache-control"].startswith("private")
 
 
 async def test_the_same_bytes_at_the_same_place_are_kept_once(
