@@ -83,3 +83,15 @@ def test_the_way_in_can_be_used_by_everybody(open_view: Callable[..., View]) -> 
         view.axe()
         view.check_width()
         view.shoot()
+
+
+def test_whoever_followed_a_link_sees_what_it_shows_after_the_sign_in(
+    platform: Server, open_view: Callable[..., View]
+) -> None:
+    view = open_view(signed_in=False)
+    view.page.goto(f"{platform.url}/experiments?q=warm-up&show=all")
+    view.page.wait_for_url("**/sign-in*")
+    view.page.get_by_label("Token", exact=True).fill(platform.token)
+    view.page.keyboard.press("Enter")
+    view.page.wait_for_url("**/experiments?q=warm-up&show=all")
+    expect(view.page.get_by_label("Find by name")).to_have_value("warm-up")

@@ -28,13 +28,17 @@ __all__ = ["by_code", "by_form", "oidc_begin", "oidc_end", "own_page"]
 _FORM_BYTES_MAX = 4_096
 _CALLBACK = "/sign-in/oidc/callback"
 _USED = "The link was used before, or is too old. On the server's machine, mapi admin sign-in prints a new one."
+#: Where the pages are not built there is no look, and the form works all the same.
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sign in - mapi</title>
-<meta name="viewport" content="width=device-width"></head><body><main><h1>Sign in</h1>{said}
+<meta name="viewport" content="width=device-width"><link rel="icon" href="/icon.svg">
+<link rel="stylesheet" href="/sign-in.css"></head><body><main><h1>Sign in to mapi</h1>{said}
 <form method="post" action="/sign-in"><label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required>
-<button>Sign in</button></form>
-<p>An admin makes a token with <code>mapi admin token create NAME</code>.</p>{provider}</main></body></html>"""
+<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
+<input name="next" type="hidden" value="{page}">
+<button>Sign in</button></form>{provider}
+<p>An admin makes a token with <code>mapi admin token create NAME</code>; on the server's machine,
+<code>mapi admin sign-in</code> prints a link that signs in once.</p></main></body></html>"""
 
 
 @get(
@@ -55,11 +59,11 @@ async def by_code(  # noqa: PLR0917 - the framework gives them by name
     ``next`` is the page that it leads to: one of this server's own, else it is passed over.
     """
     if code is None:
-        return _page(entrance, "")
+        return _page(entrance, "", page=page)
     try:
         session = await open_session_by_link(database, code)
     except AuthenticationError:
-        return _page(entrance, _USED, status=401)
+        return _page(entrance, _USED, status=401, page=page)
     return _signed_in(request, entrance, session, page=own_page(page))
 
 
@@ -82,11 +86,12 @@ async def by_form(
         if len(body) > _FORM_BYTES_MAX:
             return _page(entrance, "That is no token.", status=401)
     sent = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
+    page = sent.get("next", [""])[0]
     try:
         session = await open_session_by_token(database, sent.get("token", [""])[0].strip())
     except AuthenticationError as error:
-        return _page(entrance, str(error), status=401)
-    return _signed_in(request, entrance, session)
+        return _page(entrance, str(error), status=401, page=page)
+    return _signed_in(request, entrance, session, page=own_page(page))
 
 
 @get("/sign-in/oidc", opt={PUBLIC: True}, status_code=302, summary="Go to the identity provider")
@@ -200,11 +205,14 @@ def _signed_in(
     )
 
 
-def _page(entrance: Entrance, said: str, *, status: int = 200) -> Response[str]:
+def _page(entrance: Entrance, said: str, *, status: int = 200, page: str = "/") -> Response[str]:
     provider = ""
     if entrance.oidc is not None:
-        provider = f'<p><a href="/sign-in/oidc">Sign in with {escape(entrance.oidc.name)}</a></p>'
+        name = escape(entrance.oidc.name)
+        provider = f'<a class="button" href="/sign-in/oidc">Sign in with {name}</a>'
     text = _PAGE.format(
-        said=f'<p role="alert">{escape(said)}</p>' if said else "", provider=provider
+        said=f'<p role="alert">{escape(said)}</p>' if said else "",
+        provider=provider,
+        page=escape(own_page(page)),
     )
     return Response(text, status_code=status, media_type=MediaType.HTML)

@@ -67,6 +67,44 @@ async def test_the_form_takes_a_token_and_tells_nothing_of_a_wrong_one(
         assert (await client.get("/v1/session")).status_code == 200
 
 
+async def test_whoever_was_on_the_way_to_a_page_goes_on_to_it(
+    app: Litestar, tenant: Tenant
+) -> None:
+    token = give_token(tenant, Scope.READ)
+    place = "/compare?ids=a%2Cb&project=x#y"
+    async with client_of(app) as client:
+        form = await client.get("/sign-in", params={"next": place})
+        assert 'value="/compare?ids=a%2Cb&amp;project=x#y"' in form.text
+        wrong = await client.post("/sign-in", data={"token": "none", "next": place})
+        assert 'value="/compare?ids=a%2Cb&amp;project=x#y"' in wrong.text
+        right = await client.post("/sign-in", data={"token": token.text, "next": place})
+        assert (right.status_code, right.headers["location"]) == (303, place)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "//evil.example/runs",
+        "https://evil.example/runs",
+        "/\\evil.example",
+        "/runs\r\nSet-Cookie: a=b",
+        '/runs?"><script>alert(1)</script>\u00e9',
+        "/sign-out",
+        "javascript:alert(1)",
+    ],
+)
+async def test_nobody_is_sent_anywhere_but_to_a_page_of_ours(
+    app: Litestar, tenant: Tenant, place: str
+) -> None:
+    token = give_token(tenant, Scope.READ)
+    async with client_of(app) as client:
+        form = await client.get("/sign-in", params={"next": place})
+        assert 'name="next" type="hidden" value="/"' in form.text
+        assert "<script>" not in form.text
+        done = await client.post("/sign-in", data={"token": token.text, "next": place})
+        assert (done.status_code, done.headers["location"]) == (303, "/")
+
+
 @pytest.mark.parametrize(
     ("entrance", "address", "name", "is_secure"),
     [

@@ -41,7 +41,7 @@ export function Shell(): ReactElement {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
   if (session.error instanceof ApiError && session.error.status === 401) {
-    goToSignIn();
+    goToSignIn(true);
     return <p className={classes.wait}>Going to sign in …</p>;
   }
   if (session.error) {
@@ -83,8 +83,11 @@ export function Shell(): ReactElement {
   );
 }
 
-function goToSignIn(): void {
-  window.location.assign("/sign-in");
+/** @param isBack - Whether the page that is shown comes after the sign-in. */
+function goToSignIn(isBack: boolean): void {
+  const { pathname, search } = window.location;
+  const next = isBack ? `?next=${encodeURIComponent(pathname + search)}` : "";
+  window.location.assign(`/sign-in${next}`);
 }
 
 /** A way to another page stays in the project. */
@@ -138,7 +141,7 @@ function Person(props: { session: Session }): ReactElement {
           onClick={() => {
             void signOut().then(() => {
               queries.clear();
-              goToSignIn();
+              goToSignIn(false);
             });
           }}
         >

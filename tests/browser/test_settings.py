@@ -1,0 +1,87 @@
+"""Settings: tokens shown once, roles, and what the viewer may not see said in its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+from tests.acceptance.platform_servers import run_mapi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.acceptance.platform_servers import Server
+    from tests.browser.views import View
+
+    import mapi
+
+TABS = ("tokens", "members", "projects", "limits", "usage", "retention", "audit")
+
+
+def test_a_token_is_shown_once_works_and_is_revoked(
+    view: View, api: mapi.Client, platform: Server
+) -> None:
+    page = view.open(f"/settings?project={api.project}")
+    page.get_by_role("button", name="New token").click()
+    page.get_by_label("Name").fill(f"ci of {api.project}")
+    page.get_by_role("button", name="Make").click()
+    secret = page.get_by_role("dialog").locator("code").inner_text()
+    asked = {"Authorization": f"Bearer {secret}"}
+    assert httpx.get(f"{platform.url}/v1/projects", headers=asked).status_code == 200
+    page.get_by_role("button", name="I have it").click()
+    expect(page.get_by_role("row", name=f"ci of {api.project}")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("row", name=f"ci of {api.project}")).to_be_visible()
+    assert secret not in page.content()
+    page.get_by_role("button", name=f"Revoke ci of {api.project}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("row", name=f"ci of {api.project}")).to_have_count(0)
+    assert httpx.get(f"{platform.url}/v1/projects", headers=asked).status_code == 401
+
+
+def test_a_role_is_given_changed_and_taken_away(view: View, api: mapi.Client) -> None:
+    user = f"ada of {api.project}"
+    page = view.open(f"/settings?tab=members&project={api.project}")
+    page.get_by_role("button", name="Give a role").click()
+    page.get_by_label("User").fill(user)
+    page.get_by_role("button", name="Give", exact=True).click()
+    page.get_by_label(f"Role of {user}", exact=True).select_option("runner")
+    page.reload()
+    expect(page.get_by_label(f"Role of {user}", exact=True)).to_have_value("runner")
+    page.get_by_role("button", name=f"Take away the role of {user}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take away").click()
+    expect(page.get_by_label(f"Role of {user}", exact=True)).to_have_count(0)
+
+
+def test_what_a_viewer_may_not_see_is_said_in_its_place(
+    platform: Server, api: mapi.Client, open_view: Callable[..., View]
+) -> None:
+    user = f"eve of {api.project}"
+    answer = httpx.put(
+        f"{platform.url}/v1/members",
+        json={"user": user, "role": "viewer", "project": api.project},
+        headers={"Authorization": f"Bearer {platform.token}"},
+    )
+    assert answer.status_code == 200, answer.text
+    done = run_mapi(platform.home, "admin", "sign-in", "--user", user)
+    view = open_view(signed_in=False)
+    view.expected_statuses.add(403)
+    view.page.goto(done.stdout.strip())
+    view.page.wait_for_url("**/runs*")
+    page = view.open("/settings?tab=audit")
+    expect(page.get_by_text("You may not see this")).to_be_visible()
+    page.get_by_role("tab", name="Members").click()
+    expect(page.get_by_role("row", name=user)).to_be_visible()
+    expect(page.get_by_role("button", name="Give a role")).to_have_count(0)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_part_is_for_everybody(every_view: View, api: mapi.Client, tab: str) -> None:
+    page = every_view.open(f"/settings?tab={tab}&project={api.project}")
+    expect(page.get_by_role("tab", selected=True)).to_be_visible()
+    every_view.settle()
+    every_view.axe()
+    every_view.check_width()
+    every_view.shoot(tab)
