@@ -171,6 +171,18 @@ def test_new_points_are_drawn_without_a_reload_and_leave_the_zoom(
     assert page.evaluate("window.isTheSame")
 
 
+def test_a_correction_is_drawn_without_a_reload(view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="corrected")
+    api.runs.log_series(run.id, "loss", [1.0] * 40 + [1e9] + [1.0] * 9)
+    page = view.open(f"/runs/{run.id}?project={api.project}")
+    loss = chart_of(page, "loss")
+    expect(loss).to_contain_text("50 points, exact")
+    api.runs.delete_points(run.id, "loss", first=40, last=40, reason="a spike of the probe")
+    expect(loss).to_contain_text("49 points, exact")
+    api.runs.correct_series(run.id, "loss", [math.nan], steps=[7])
+    expect(loss).to_contain_text("1 NaN")
+
+
 def test_hostile_labels_are_texts_in_the_page_and_in_files(view: View, api: mapi.Client) -> None:
     run = api.runs.create(name=HOSTILE[0])
     for name in HOSTILE:

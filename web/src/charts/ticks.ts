@@ -154,8 +154,8 @@ export function clockTicks(range: Range, countMax: number, offset: number): Tick
     const text = new Date(at * 1000).toISOString();
     const isNewDay = text.slice(5, 10) !== day;
     day = text.slice(5, 10);
-    const time =
-      step < 1 ? text.slice(14, 23) : step < 60 ? text.slice(11, 19) : text.slice(11, 16);
+    const digits = step < 1 ? 23 : step < 60 ? 19 : 16;
+    const time = text.slice(step < 1 && !isNewDay ? 14 : 11, digits);
     return { at: at - offset, text: step >= 86_400 ? day : isNewDay ? `${day} ${time}` : time };
   });
 }

@@ -1,10 +1,11 @@
 /** The tab Charts of a run: one chart a key, drawn as the address says. */
 import { Skeleton } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import { FullChart } from "@/charts/curve_chart";
 import { ChartGroup, ChartGroupProvider } from "@/charts/group";
+import { useReadAgain } from "@/pages/run/charts/again";
 import { PINS_MAX, settingsOf, type ChartsAddress } from "@/pages/run/charts/address";
 import {
   chartsOf,
@@ -29,7 +30,7 @@ const REST_MS = 300;
 export function ChartsTab(props: { run: Run }): ReactElement {
   const { run } = props;
   const series = useQuery(seriesQuery(run.id));
-  useReadAtEnd(run);
+  useReadAgain(run);
   if (series.data === undefined) {
     if (series.error) {
       return <Failure error={series.error} onRetry={() => void series.refetch()} />;
@@ -37,19 +38,6 @@ export function ChartsTab(props: { run: Run }): ReactElement {
     return <Waiting />;
   }
   return <Charts run={run} series={series.data} />;
-}
-
-/** What came late, below what was drawn already, is there when the run has ended. */
-function useReadAtEnd(run: Run): void {
-  const client = useQueryClient();
-  const isGoing = isLive(run);
-  const wasGoing = useRef(isGoing);
-  useEffect(() => {
-    if (wasGoing.current && !isGoing) {
-      void client.invalidateQueries({ queryKey: ["curve", run.id] });
-    }
-    wasGoing.current = isGoing;
-  }, [client, run.id, isGoing]);
 }
 
 function Charts(props: { run: Run; series: readonly Series[] }): ReactElement {
