@@ -30,7 +30,6 @@ from mapi.tracking.axes import (
     AxisCurve,
     find_axis,
     read_axis_buckets,
-    read_axis_extent,
     read_axis_points,
 )
 from mapi.tracking.batch import SCALAR_STEP, Series
@@ -211,12 +210,10 @@ class _Reading:
             curve.points_total = sum(one.count for one in curve.buckets)
         else:
             drawn = AxisCurve(tuple(self._parts), self._axis, self._stretch)
-            extent = await read_axis_extent(self._connection, drawn)
-            curve.buckets = await read_axis_buckets(
-                self._connection, drawn, extent=extent, buckets=buckets
-            )
-            curve.points_total = extent.points_total
-            curve.points_without_x = extent.points_total - extent.placed
+            found_buckets = await read_axis_buckets(self._connection, drawn, buckets=buckets)
+            curve.buckets = found_buckets.buckets
+            curve.points_total = found_buckets.points_total
+            curve.points_without_x = found_buckets.points_total - found_buckets.placed
 
     async def page(self, curve: Curve, limit: int, total: int | None) -> int | None:
         """Put one page of points into the answer; return the step where the next one begins."""

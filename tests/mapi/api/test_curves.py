@@ -337,6 +337,43 @@ async def test_a_curve_can_be_drawn_over_another_metric_and_over_time(caller: Ca
     ]
 
 
+@pytest.mark.parametrize("buckets", [1, 7, 299])
+async def test_buckets_over_another_metric_keep_every_extreme(
+    caller: Caller, buckets: int
+) -> None:
+    run = await caller.make_run()
+    values = [VALUES[at * 7 % 10] if at % 3 else math.sin(at) for at in range(300)]
+    # It rises and falls, has many equal places, and none at some steps.
+    places = [
+        math.nan if at % 11 == 5 else float(round(40 * math.sin(at / 30))) for at in range(300)
+    ]
+    await caller.log(run, "loss", [wire(one) for one in values])
+    await caller.log(run, "epoch", [wire(one) for one in places])
+    params = {"key": "loss", "x": "epoch", "buckets": buckets}
+    found = await caller.get(f"/v1/runs/{run}/metrics/points", params=params)
+    placed = sorted((place, step) for step, place in enumerate(places) if not math.isnan(place))
+    assert found["points_total"] == 300
+    assert found["points_without_x"] == 300 - len(placed)
+    low, high = placed[0][0], placed[-1][0]
+    expected: dict[int, list[tuple[float, int]]] = {}
+    for place, step in placed:
+        index = min(int((place - low) / (high - low) * buckets), buckets - 1)
+        expected.setdefault(index, []).append((place, step))
+    for one, inside in zip(found["buckets"], expected.values(), strict=True):
+        steps = [step for _, step in inside]
+        points = [(step, values[step]) for step in steps]
+        rule = bucket_by_rule(points) | {
+            "first_step": min(steps),
+            "last_step": max(steps),
+            "first_x": inside[0][0],
+            "last_x": inside[-1][0],
+        }
+        mean = mean_by_rule(points)
+        assert one["mean"] == (None if mean is None else pytest.approx(mean, rel=1e-9, abs=1e-9))
+        rule["mean"] = one["mean"]
+        assert one == {name: rule[name] for name in one}
+
+
 WRONG = [
     ({}, "key"),
     ({"key": "Loss"}, "key"),

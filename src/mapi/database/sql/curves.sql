@@ -130,36 +130,12 @@ where
     and key = %(key)s
     and labels_hash = %(hash)s
 
--- name: axis_extent
--- How many points there are, how many of them have a place on the axis, and where it begins and
--- ends. The axis is time, or another series that is joined by step.
-select
-    count(*),
-    count(*) filter (where x not in ('NaN', 'Infinity', '-Infinity')),
-    min(x) filter (where x not in ('NaN', 'Infinity', '-Infinity')),
-    max(x) filter (where x not in ('NaN', 'Infinity', '-Infinity'))
-from (
-    select
-        case %(axis)s::text
-            when 'time' then extract(epoch from curve.time)::float8
-            when 'run_time' then extract(epoch from curve.time - %(started)s::timestamptz)::float8
-            else other.value
-        end as x
-    from mapi.curve_points(
-        %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[], %(first)s::int8, %(last)s::int8
-    ) as curve
-    left join mapi.curve_points(
-        %(x_series)s::int8[], %(x_attempts)s::int4[], %(x_stops)s::int8[],
-        %(first)s::int8, %(last)s::int8
-    ) as other on other.step = curve.step
-) as placed
-
 -- name: axis_points
 select
     curve.step, curve.time, curve.value,
     case %(axis)s::text
-        when 'time' then extract(epoch from curve.time)::float8
-        when 'run_time' then extract(epoch from curve.time - %(started)s::timestamptz)::float8
+        when 'time' then date_part('epoch', curve.time)
+        when 'run_time' then date_part('epoch', curve.time - %(started)s::timestamptz)
         else other.value
     end as x
 from mapi.curve_points(
@@ -172,29 +148,22 @@ left join mapi.curve_points(
 order by curve.step
 limit %(limit)s
 
--- name: axis_buckets
--- Buckets of equal width on the axis; of equal places the lower step comes first.
-select
-    min(step), max(step), min(x), max(x),
-    (array_agg(value order by x, step))[1],
-    (array_agg(value order by x desc, step desc))[1],
-    min(value) filter (where is_finite),
-    max(value) filter (where is_finite),
-    (array_agg(step order by value, step) filter (where is_finite))[1],
-    (array_agg(step order by value desc, step) filter (where is_finite))[1],
-    count(*), count(*) filter (where not is_finite),
-    count(*) filter (where value = 'NaN'), count(*) filter (where value = 'Infinity'),
-    coalesce(sum(value order by x, step) filter (where abs(value) < %(huge)s), 0),
-    count(*) filter (where abs(value) < %(huge)s)
+-- name: axis_columns
+-- The points of a curve as columns, with their places on the axis; a point without one has NaN there.
+-- `extract` would go through a numeric for each time.
+select array_agg(placed.step), array_agg(placed.x), array_agg(placed.value)
 from (
     select
         curve.step, curve.value,
-        curve.value not in ('NaN', 'Infinity', '-Infinity') as is_finite,
-        case %(axis)s::text
-            when 'time' then extract(epoch from curve.time)::float8
-            when 'run_time' then extract(epoch from curve.time - %(started)s::timestamptz)::float8
-            else other.value
-        end as x
+        coalesce(
+            case %(axis)s::text
+                when 'time' then date_part('epoch', curve.time)
+                when 'run_time' then date_part('epoch', curve.time - %(started)s::timestamptz)
+                else other.value
+            end,
+            'NaN'
+        ) as x,
+        (row_number() over () - 1) / %(block)s as block
     from mapi.curve_points(
         %(series)s::int8[], %(attempts)s::int4[], %(stops)s::int8[], %(first)s::int8, %(last)s::int8
     ) as curve
@@ -203,13 +172,7 @@ from (
         %(first)s::int8, %(last)s::int8
     ) as other on other.step = curve.step
 ) as placed
-where x not in ('NaN', 'Infinity', '-Infinity')
-group by
-    case
-        when %(low)s::float8 = %(high)s::float8 then 1
-        else least(width_bucket(x, %(low)s, %(high)s, %(buckets)s::int4), %(buckets)s::int4)
-    end
-order by 3, 1
+group by placed.block
 
 -- name: run_started
 select coalesce(started, created)
