@@ -87,7 +87,13 @@ export function viewOf(lines: readonly DrawnLine[], look: Look): View | null {
     ? clippedExtent(curves, seen, yScale)
     : valueExtent(curves, seen, yScale);
   const y: Range = extent === null ? [0, 1] : padded([yScale.to(extent[0]), yScale.to(extent[1])]);
-  return { xScale, yScale, x: x[0] < x[1] ? x : padded([x[0], x[0]]), y };
+  return {
+    xScale,
+    yScale,
+    x: x[0] < x[1] ? x : padded([x[0], x[0]]),
+    y,
+    hasValues: extent !== null,
+  };
 }
 
 /** Returns what the frame of a chart shows. */
@@ -101,8 +107,12 @@ export function pictureOf(
     x: view.x,
     y: view.y,
     xTicks: (countMax) => axisTicks(axis, view.xScale, view.x, countMax),
-    yTicks: (countMax) =>
-      view.yScale.kind === "log" ? logTicks(view.y, countMax) : linearTicks(view.y, countMax),
+    yTicks: (countMax) => {
+      if (!view.hasValues) return [];
+      return view.yScale.kind === "log"
+        ? logTicks(view.y, countMax)
+        : linearTicks(view.y, countMax);
+    },
     xLabel: axisName(axis) + (view.xScale.kind === "log" ? ", log" : ""),
     yLabel: [unitOf(about.name), view.yScale.kind === "log" ? "log" : ""]
       .filter(Boolean)

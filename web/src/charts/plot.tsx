@@ -1,7 +1,7 @@
 /** The drawing of a chart: a canvas that is looked at with a pointer or with keys. */
 import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
-import { wholeNumber } from "@/base/numbers";
+import { shortNumber, wholeNumber } from "@/base/numbers";
 import { placeText } from "@/charts/axes";
 import { nearestEntry } from "@/charts/columns";
 import { Frame, type Colours, type Gestures, type Picture } from "@/charts/frame";
@@ -243,7 +243,11 @@ function Told(
             <span className={classes.swatch} style={{ background: line.colour }} />
             <span className={classes.name}>{line.name}</span>
             <span className={classes.value}>{entryText(line.data, at)}</span>
-            <span className={classes.steps}>{elsewhere(line, at, { axis, place })}</span>
+            <span className={classes.steps}>
+              {[averageText(line, at), elsewhere(line, at, { axis, place })]
+                .filter(Boolean)
+                .join(", ")}
+            </span>
           </li>
         ))}
       </ul>
@@ -269,6 +273,11 @@ function nearestPlace(told: readonly { line: DrawnLine; at: number }[], hover: n
     }
   }
   return best;
+}
+
+/** Tells where the average of a line stands; empty where the line has none. */
+function averageText({ smoothed }: DrawnLine, at: number): string {
+  return smoothed === null ? "" : `average ${shortNumber(smoothed[at])}`;
 }
 
 /** Tells the step of an entry that lies beside the place of the others, or whose place is none. */

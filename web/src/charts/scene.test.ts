@@ -4,7 +4,7 @@ import { LINEAR, LOG } from "@/charts/scales";
 import { lineShapes, type View } from "@/charts/scene";
 
 const BOX = { left: 0, top: 0, width: 100, height: 100 };
-const VIEW: View = { xScale: LINEAR, yScale: LINEAR, x: [0, 5], y: [0, 10] };
+const VIEW: View = { xScale: LINEAR, yScale: LINEAR, x: [0, 5], y: [0, 10], hasValues: true };
 
 function lineOf(values: readonly (number | "NaN" | "Infinity" | "-Infinity")[]) {
   return {

@@ -29,6 +29,8 @@ export interface View {
   readonly yScale: Scale;
   readonly x: Range;
   readonly y: Range;
+  /** Whether a value lies in it: else it has no numbers to tell. */
+  readonly hasValues: boolean;
 }
 
 export interface DrawnLine {
@@ -79,7 +81,7 @@ export function lineShapes(lines: readonly DrawnLine[], view: View, box: Box): S
   return lines.flatMap((line) => {
     const { data, colour, smoothed } = line;
     const alpha = line.isFaint ? FAINT : 1;
-    const raw = smoothed === null ? alpha : alpha * 0.3;
+    const raw = smoothed === null ? alpha : alpha * 0.45;
     const band = envelope(data, how, bottom);
     const shapes: Shape[] = [];
     if (band.length > 0) {

@@ -149,5 +149,5 @@ function KeySearch(props: { looked: string; onLook: (text: string) => void }): R
 /** Returns what a weight means: about how many points count. */
 function weightText(weight: number): string {
   if (weight === 0) return "no smoothing";
-  return `${weight} (≈ ${wholeNumber(Math.round(1 / (1 - weight)))} points)`;
+  return `${weight} (≈ ${wholeNumber(Math.round(1 / (1 - weight)))} pts)`;
 }
