@@ -123,6 +123,24 @@ function middle(low: number | null, high: number | null): number {
   return low === null || high === null ? NaN : low / 2 + high / 2;
 }
 
+/** Returns columns of points alone, where those that are the same are one: less than half the memory. */
+function shared(columns: Columns): Columns {
+  const { firstX, firstStep, first, low, nans } = columns;
+  const isNever = (column: Float64Array): boolean => column.every((value) => value === 0);
+  return {
+    ...columns,
+    lastX: firstX,
+    lastStep: firstStep,
+    last: first,
+    high: low,
+    mean: low,
+    plusInfinities:
+      isNever(columns.plusInfinities) && isNever(nans) ? nans : columns.plusInfinities,
+    minusInfinities:
+      isNever(columns.minusInfinities) && isNever(nans) ? nans : columns.minusInfinities,
+  };
+}
+
 /** Returns the columns of what the server answered. */
 export function dataFromCurve(curve: Schemas["Curve"]): CurveData {
   const isPlaced = typeof curve.x === "string";
@@ -147,7 +165,7 @@ export function dataFromCurve(curve: Schemas["Curve"]): CurveData {
   // Of equal places the lower step comes first, as in the server's buckets.
   if (isPlaced) rows.sort((a, b) => a.firstX - b.firstX || a.firstStep - b.firstStep);
   return {
-    ...fill(rows.length, (at) => rows[at] as Record<Name, number>),
+    ...shared(fill(rows.length, (at) => rows[at] as Record<Name, number>)),
     total: curve.points_total,
     withoutX: (curve.points?.length ?? 0) - rows.length,
     isExact: true,

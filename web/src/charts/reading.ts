@@ -23,8 +23,11 @@ export interface Stretch {
   readonly buckets: number;
 }
 
-/** A curve that nobody looks at any more is kept for a minute: rows come back when one scrolls. */
-export const KEPT_MS = 60_000;
+/**
+ * A curve that nobody looks at any more is kept for a little: rows come back when one scrolls. Longer,
+ * and who scrolls through thousands of charts would fill the memory: a curve takes up to 200 kB.
+ */
+export const KEPT_MS = 10_000;
 /** Scalars are stored below all steps, and are no curve. */
 export const FIRST_STEP = 0;
 
