@@ -108,11 +108,16 @@ function AxisChoice(props: {
       className={classes.axis}
       data={[
         ...OWN_AXES,
-        { group: "a metric", items: offered.map((name) => ({ value: name, label: name })) },
+        {
+          group: "a metric",
+          items: offered.map((name) => ({ value: name, label: `over ${name}` })),
+        },
       ]}
       value={chosen}
       searchable
       limit={OPTIONS_MAX}
+      // A series has a longer name than the control has room for.
+      comboboxProps={{ width: 320, position: "bottom-start" }}
       allowDeselect={false}
       nothingFoundMessage="No such metric"
       onDropdownOpen={() => {
