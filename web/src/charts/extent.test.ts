@@ -104,6 +104,24 @@ test("what is not finite has no pixel, and what is far beyond the edge is cut", 
   expect(Math.abs(toPixel(1e300))).toBeLessThan(10_000);
 });
 
+test("every place of a stretch lies in its pixels, however narrow or wide it is", () => {
+  const place = fc.double({ noNaN: true, noDefaultInfinity: true });
+  fc.assert(
+    fc.property(place, place, place, (a, b, c) => {
+      const [low, middle, high] = [a, b, c].sort((one, other) => one - other) as [
+        number,
+        number,
+        number,
+      ];
+      const at = pixels([low, high], 10, 100)(middle);
+      expect(at).toBeGreaterThanOrEqual(10 - 1e-9);
+      expect(at).toBeLessThanOrEqual(110 + 1e-9);
+    }),
+  );
+  const narrow = pixels([1e-300, 1.0000000000000002e-300], 10, 200);
+  expect([narrow(1e-300), narrow(1.0000000000000002e-300)]).toEqual([10, 210]);
+});
+
 test("moving and zooming stay within limits", () => {
   expect(panned([2, 4], 0.5, [0, 10])).toEqual([3, 5]);
   expect(panned([8, 10], 0.5, [0, 10])).toEqual([8, 10]);

@@ -48,11 +48,16 @@ export function zoomed([low, high]: Range, around: number, factor: number, limit
  */
 export function pixels(range: Range, start: number, length: number): (place: number) => number {
   const [low, high] = range;
-  const factor = length / (high - low || 1);
+  const width = high - low || 1;
+  // Of two places whose distance is beyond the greatest number the halves are taken.
+  const share = Number.isFinite(width)
+    ? (place: number): number => (place - low) / width
+    : (place: number): number => (place / 2 - low / 2) / (high / 2 - low / 2);
   const far = 20 * Math.abs(length) + 1_000;
   return (place) => {
     if (!Number.isFinite(place)) return NaN;
-    const at = start + (place - low) * factor;
+    // A share, not a factor: of a very narrow stretch that would be infinite.
+    const at = start + share(place) * length;
     return at > far ? far : at < -far ? -far : at;
   };
 }
