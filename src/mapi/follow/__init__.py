@@ -31,6 +31,8 @@ where its queue stands (`pieces.Pieces`), makes them items by a pure function, a
 `Losses.fail`. Items that have no queue (documents, the status) are compared with what the platform has,
 and sent where they differ.
 
+The room `proof` compares what the platform has with the files, and changes nothing.
+
 This room reads by the library's reading side and asks by `mapi.sdk`; it writes into no run directory,
 and knows neither the database nor the log's own rooms.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mapi.follow.deliveries import Delivery
     from mapi.sdk.calls import Producer
 
-__all__ = ["Attempts", "Stretch", "stretches_of"]
+__all__ = ["Attempts", "Stretch", "ends_as", "stretches_of"]
 
 #: What an attempt's own end says, as the platform has words for it.
 _ENDS: Final = {
@@ -52,6 +52,11 @@ def stretches_of(attempts: Sequence[Attempt], size: int) -> Iterator[Stretch]:
         start = attempt.offset if at else 0
         stop = attempts[at + 1].offset if at + 1 < len(attempts) else size
         yield Stretch(replace(attempt, number=number), start, stop)
+
+
+def ends_as(attempt: Attempt) -> str | None:
+    """Return how the platform says that an attempt ended; ``None``: it goes on."""
+    return _ENDS.get(attempt.status or "")
 
 
 class Attempts:
@@ -98,7 +103,7 @@ class Attempts:
 
     def end(self, attempt: Attempt) -> None:
         """Say how an attempt ended, unless the platform knows."""
-        status = _ENDS.get(attempt.status or "")
+        status = ends_as(attempt)
         known = self._known.get(attempt.number)
         if status is None or (known is not None and known.status == status):
             return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import PlatformError
 from mapi.errors import MapiError
+from mapi.follow.proof.against import prove
 from mapi.follow.pushing import Pusher, push
 from mapi.follow.watching import Watch
 from mapi.sdk.synchronous.client import Client
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mapi.follow.opened import RunReport
+    from mapi.follow.proof.against import Proof
 
-__all__ = ["CALL_SECONDS", "push_once", "watch"]
+__all__ = ["CALL_SECONDS", "prove_run", "push_once", "watch"]
 
 #: Of one request: a batch takes a quarter of a second, and a server that is busy a few.
 CALL_SECONDS = 30.0
+#: Of a question, which no patience stands behind.
+_TRIES: Final = 5
 
 
 def push_once(
@@ -77,11 +81,26 @@ def watch(
         watched.look()
 
 
+def prove_run(path: Path, *, progress: Callable[[int, int], object] | None) -> Proof:
+    """Compare a run's files with what the platform has of it.
+
+    Args:
+        path: the run's directory.
+        progress: hears of the bytes that are done, and of those there are.
+
+    Raises:
+        PlatformError: nobody says where the platform is, it does not answer, or lets nobody in.
+        RunNotFoundError: there is no such run directory.
+    """
+    with _client(None, tries=_TRIES) as client:
+        return prove(client, path, progress=progress)
+
+
 @contextlib.contextmanager
-def _client(project: str | None) -> Iterator[Client]:
+def _client(project: str | None, *, tries: int = 1) -> Iterator[Client]:
     try:
-        # One try: a delivery has a patience of its own.
-        with Client(project=project, timeout_seconds=CALL_SECONDS, tries=1) as client:
+        # One try by default: a delivery has a patience of its own.
+        with Client(project=project, timeout_seconds=CALL_SECONDS, tries=tries) as client:
             yield client
     except MapiError as error:
         raise PlatformError(str(error)) from error

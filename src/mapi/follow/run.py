@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from mapi.sdk.synchronous.runs import Runs
     from mapi.wire.runs import RunFacts
 
-__all__ = ["open_run", "settle_status"]
+__all__ = ["AS_FILES_SAY", "open_run", "settle_status"]
 
 #: A run whose status others change as often meanwhile is left for the next push.
 _TRIES_MAX: Final = 5
 #: Tells an end that the files tell of from one by somebody on the platform.
-_REASON: Final = "as its files say"
+AS_FILES_SAY: Final = "as its files say"
 
 
 def open_run(runs: Runs, directory: RunDirectory) -> RunFacts:
@@ -62,7 +62,7 @@ def settle_status(delivery: Delivery, path: Path) -> str:
             break
         wanted = status
         if facts.status is RunStatus.CANCELLED:
-            if facts.reason != _REASON:
+            if facts.reason != AS_FILES_SAY:
                 delivery.losses.note(
                     f"it was cancelled on the platform ({facts.reason or 'nobody said why'}) and "
                     f"stays so; here it is {status}"
@@ -81,7 +81,7 @@ def _is_changed(delivery: Delivery, facts: RunFacts, *, status: str, path: Path)
     if status not in {"running", "lost"} and (finished := instant_of(_ended(path))) is not None:
         change["finished"] = finished
     if status == "cancelled":
-        change["reason"] = _REASON
+        change["reason"] = AS_FILES_SAY
     try:
         # By the version: what comes late changes nothing any more.
         delivery.call(lambda: delivery.runs.update(facts, **change, if_match=facts.etag))

@@ -72,11 +72,12 @@ def test_the_page_runs(url: str, tenant: Tenant, tmp_path: Path, api: mapi.Clien
     assert f"{url}/runs/run_" in done.stdout
     assert "'delivered': 100, 'waiting': 0, 'dropped': 0, 'last_error': None" in done.stdout
     assert done.stderr == ""
-    first, other, again = outputs[1]
+    first, other, again, *verified = outputs[1]
     assert first.startswith("runs/demo/first: succeeded, run_")
     assert first.endswith("in demo, 100 points new")
     assert other.endswith("in team, 100 points new")
     assert again.endswith("in demo, nothing new")
+    assert verified[-2:] == ["equal to what the platform has", "ok"]
 
 
 def test_the_examples_of_the_help_run(

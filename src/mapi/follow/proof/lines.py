@@ -1,0 +1,189 @@
+"""The lines of the log: what the files of each producer make of them, and what the platform has.
+
+The platform gives the lines of all producers in the order in which they came; those of one file are in
+its order. So one pass over the platform's goes along with one over each file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from expr_tracker.history.source import Source
+from mapi.follow.instants import now_us
+from mapi.follow.proof.differences import Difference, shown_text
+from mapi.follow.proof.sequences import Sequence
+from mapi.follow.proof.windows import has_odd_time
+from mapi.follow.rows import points_of_rows
+from mapi.follow.texts import line_of_row
+from mapi.sdk.checks import plain
+from mapi.wire.times import time_from_us, time_to_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from collections.abc import Sequence as Rows
+    from datetime import datetime
+
+    from expr_tracker.history.location import Producer
+    from expr_tracker.row import Row
+    from mapi.follow.proof.differences import Differences
+    from mapi.sdk.synchronous.runs import Runs
+    from mapi.wire.notes import LogLineFacts
+
+__all__ = ["Line", "compare_lines", "row_lines"]
+
+_PAGE_LINES: Final = 1_000
+#: Beyond this a number is no integer any more for who reads the platform's JSON.
+_EXACT_INTEGERS: Final = 2**53
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the log, from either side."""
+
+    message: str
+    fields: Any
+    time_us: int | None
+    """``None``: of the files, where the platform has another one."""
+    level: str = "info"
+
+    def is_same(self, other: Line) -> bool:
+        """Say whether two lines differ in nothing."""
+        return (
+            self.message == other.message
+            and self.level == other.level
+            and (self.time_us is None or other.time_us is None or self.time_us == other.time_us)
+            and _is_equal(self.fields, other.fields)
+        )
+
+    def is_alike(self, other: Line) -> bool:
+        """Say whether it is the same line with other fields or at another time."""
+        return self.message == other.message
+
+
+def row_lines(producer: Producer, differences: Differences) -> Iterator[Line]:
+    """Yield what a metrics file makes of the values that are no numbers, in file order."""
+    with Source.offline(producer) as source:
+        for at, piece in source.pieces(0, source.size):
+            yield from _of_rows(source.decode(at, piece), differences)
+
+
+def _of_rows(rows: Rows[Row], differences: Differences) -> Iterator[Line]:
+    now = now_us()
+    is_odd = any(has_odd_time(row, now_us=now) for row in rows)
+    # One by one only where it matters: a row without a time has that of the row before.
+    for part in ([row] for row in rows) if is_odd else [rows]:
+        has_time = not is_odd or not has_odd_time(part[0], now_us=now)
+        for text in points_of_rows(part, now_us=now).texts:
+            line, changes = line_of_row(text)
+            for reason in changes:
+                differences.note("value", reason)
+            yield Line(line["message"], plain(line["fields"]), text.time_us if has_time else None)
+
+
+def compare_lines(
+    runs: Runs,
+    run: str,
+    expected: dict[tuple[str, int], list[Iterator[Line]]],
+    *,
+    labels: Callable[[str, int], str],
+    differences: Differences,
+) -> None:
+    """Compare the lines of all producers with those of the platform.
+
+    Args:
+        runs: of a client.
+        run: the platform's run.
+        expected: by stream (empty: the default one) and rank, what each file makes of lines.
+        labels: how messages name a stream and rank.
+        differences: takes in what is found.
+    """
+    left = {writer: [Sequence(one) for one in found] for writer, found in expected.items()}
+    with contextlib.ExitStack() as stack:
+        for found in expected.values():
+            for one in found:
+                stack.callback(getattr(one, "close", lambda: None))
+        for there in _lines_there(runs, run):
+            label = labels(there.stream, there.rank)
+            _compare_line(
+                left.get((there.stream, there.rank), []), there, label=label, found=differences
+            )
+        for (stream, rank), sequences in left.items():
+            for sequence in sequences:
+                for line in sequence.rest():
+                    differences.compare("line")
+                    _add_missing(line, labels(stream, rank), differences)
+
+
+def _lines_there(runs: Runs, run: str) -> Iterator[LogLineFacts]:
+    after = 0
+    while lines := runs.lines(run, after=after, limit=_PAGE_LINES):
+        yield from lines
+        after = lines[-1].id
+
+
+def _compare_line(
+    sequences: list[Sequence[Line]], there: LogLineFacts, *, label: str, found: Differences
+) -> None:
+    found.compare("line")
+    line = Line(there.message, there.fields or {}, time_to_us(there.time), there.level.value)
+    for look in (Sequence.find, Sequence.find_alike):
+        for sequence in sequences:
+            match = look(sequence, line)
+            if match is None:
+                continue
+            for passed in match.passed:
+                found.compare("line")
+                _add_missing(passed, label, found)
+            if not match.is_same and match.mine is not None:
+                _add_different(match.mine, line, label=label, found=found)
+            return
+    found.add(Difference("line", "extra", label, shown_text(line.message), platform=_text(line)))
+
+
+def _add_missing(line: Line, label: str, found: Differences) -> None:
+    found.add(Difference("line", "missing", label, shown_text(line.message), files=_text(line)))
+
+
+def _add_different(mine: Line, theirs: Line, *, label: str, found: Differences) -> None:
+    name = shown_text(mine.message)
+    if not _is_equal(mine.fields, theirs.fields) or mine.level != theirs.level:
+        found.add(
+            Difference("line", "value", label, name, files=_text(mine), platform=_text(theirs))
+        )
+        return
+    found.add(
+        Difference(
+            "line", "time", label, name,
+            files=str(_time(mine)), platform=str(_time(theirs)),
+        )
+    )  # fmt: skip
+
+
+def _time(line: Line) -> datetime | None:
+    return None if line.time_us is None else time_from_us(line.time_us)
+
+
+def _text(line: Line) -> str:
+    level = "" if line.level == "info" else f"{line.level}: "
+    return shown_text(f"{level}{line.fields or line.message!r}")
+
+
+def _is_equal(mine: Any, theirs: Any) -> bool:
+    """Say whether JSON is the same after its way through the platform, to which 1e300 is an integer."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        return mine.keys() == theirs.keys() and all(
+            _is_equal(value, theirs[name]) for name, value in mine.items()
+        )
+    if isinstance(mine, list) and isinstance(theirs, list):
+        return len(mine) == len(theirs) and all(map(_is_equal, mine, theirs))
+    if type(mine) is type(theirs) and mine == theirs:
+        return True
+    if _is_number(mine) and _is_number(theirs):
+        return float(mine) == float(theirs) and (abs(mine) > _EXACT_INTEGERS or mine == theirs)
+    return False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
