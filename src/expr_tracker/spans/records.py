@@ -31,6 +31,7 @@ __all__ = [
     "SpanSource",
     "StepRange",
     "StreamChoice",
+    "record_from",
     "sources_of",
 ]
 

@@ -149,6 +149,10 @@ def push(
 def _size_of(path: Path) -> int:
     """Return the bytes of a run's files that are delivered."""
     try:
-        return sum(entry.stat().st_size for entry in path.glob("metrics*.jsonl"))
+        return sum(
+            entry.stat().st_size
+            for kind in ("metrics", "spans", "console")
+            for entry in path.glob(f"{kind}*.jsonl")
+        )
     except OSError:
         return 0

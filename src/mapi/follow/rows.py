@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
 
-__all__ = ["Points", "TextRow", "is_point", "points_of_rows"]
+__all__ = ["Points", "TextRow", "has_odd_time", "is_point", "points_of_rows"]
 
 #: From here on an integer rounds to no float.
 _BEYOND_FLOAT: Final = 2**1024 - 2**970
@@ -201,3 +201,11 @@ def is_point(value: object) -> bool:
     if kind is float:
         return True
     return kind is int and -_BEYOND_FLOAT < value < _BEYOND_FLOAT  # type: ignore[operator]
+
+
+def has_odd_time(row: Row, *, now_us: int) -> bool:
+    """Say whether a row has no time, or one that the platform does not take: it has another one there."""
+    time = row.get("_time")
+    if (type(time) is not float and type(time) is not int) or not math.isfinite(time):
+        return True
+    return not TIME_US_MIN <= round(time * 1e6) <= now_us + TIME_AHEAD_US_MAX

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from expr_tracker.store.files import stream_keys
+from mapi.follow.console import ConsoleSource
 from mapi.follow.documents import DocumentsSource
+from mapi.follow.spans import SpansSource
 from mapi.follow.streams import BATCH_POINTS, MetricsSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from expr_tracker.store.files import StreamKey
+    from expr_tracker.store.files import LineKind, StreamKey
     from mapi.follow.deliveries import Delivery
     from mapi.follow.directories import RunDirectory
 
@@ -61,7 +63,13 @@ def sources_of(
     """
     path, known = directory.path, stream_keys(directory.path)
     meant = [key for key in known if keys is None or key in keys]
+
+    def having(kind: LineKind) -> list[StreamKey]:
+        return [key for key in stream_keys(path, kind) if keys is None or key in keys]
+
     return [
         *(DocumentsSource(path, key, is_first=key is known[0]) for key in meant),
         *(MetricsSource(path, key, again=again, batch_points=batch_points) for key in meant),
+        *(SpansSource(path, key) for key in having("spans")),
+        *(ConsoleSource(path, key) for key in having("console")),
     ]

@@ -14,9 +14,11 @@ from mapi.sdk.checks import plain
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mapi.follow.rows import TextRow
 
-__all__ = ["LogLine", "line_of_row", "plain_value", "storable"]
+__all__ = ["LogLine", "fields_within", "line_of_row", "plain_value", "storable"]
 
 LogLine = dict[str, Any]
 
@@ -32,20 +34,7 @@ _REPLACEMENT: Final = "\ufffd"
 def line_of_row(row: TextRow) -> tuple[LogLine, list[str]]:
     """Return the line, and what had to be changed for it, a reason for each value."""
     changes: list[str] = []
-    fields = {
-        storable(name, changes): _field(value, changes, depth=0)
-        for name, value in row.values.items()
-    }
-    if _size(fields) > _FIELDS_BYTES_MAX:
-        room = max(20, _FIELDS_BYTES_MAX // (8 * len(fields)))
-        for name, value in fields.items():
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            if len(text) > room:
-                fields[name] = text[:room] + "…"
-                changes.append("cut: a line of the log has room for 64 KiB of fields")
-        if _size(fields) > _FIELDS_BYTES_MAX:  # very many
-            changes += ["left out: a line of the log has room for 64 KiB of fields"] * len(fields)
-            fields = {}
+    fields = fields_within(row.values, changes, bytes_max=_FIELDS_BYTES_MAX)
     names = ", ".join(fields)
     if len(names) > _NAMES_LENGTH_MAX:
         names = names[:_NAMES_LENGTH_MAX] + "…"
@@ -55,6 +44,35 @@ def line_of_row(row: TextRow) -> tuple[LogLine, list[str]]:
         "time": time_from_us(row.time_us),
     }
     return line, changes
+
+
+def fields_within(
+    values: Mapping[str, Any], changes: list[str], *, bytes_max: int
+) -> dict[str, Any]:
+    """Return values as the platform takes them beside a line or a span.
+
+    Args:
+        values: by name.
+        changes: takes in what had to be changed, a reason for each value.
+        bytes_max: of their JSON.
+    """
+    fields = {
+        storable(name, changes): _field(value, changes, depth=0) for name, value in values.items()
+    }
+    if _size(fields) <= bytes_max:
+        return fields
+    room = max(20, bytes_max // (8 * len(fields)))
+    for name, value in fields.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if len(text) > room:
+            fields[name] = text[:room] + "…"
+            changes.append("cut: the platform has no room for as much beside a line or a span")
+    if _size(fields) > bytes_max:  # very many
+        changes += [
+            "left out: the platform has no room for as many beside a line or a span"
+        ] * len(fields)
+        fields = {}
+    return fields
 
 
 def storable(text: str, changes: list[str]) -> str:

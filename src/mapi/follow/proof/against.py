@@ -12,14 +12,15 @@ from expr_tracker.history.location import producers_of
 from expr_tracker.history.progress import Progress, size_bytes
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import status_of
-from expr_tracker.store.files import StreamKey
+from expr_tracker.store.files import RunFiles, StreamKey, stream_keys
 from mapi.filters import attribute
 from mapi.follow.directories import run_directory
 from mapi.follow.instants import instant_of
 from mapi.follow.proof.attempts import compare_attempts
 from mapi.follow.proof.differences import Difference, Differences
-from mapi.follow.proof.lines import compare_lines, row_lines
+from mapi.follow.proof.lines import compare_lines, output_lines, row_lines
 from mapi.follow.proof.points import PointProof, series_by_writer
+from mapi.follow.proof.spans import compare_spans
 from mapi.follow.run import AS_FILES_SAY
 from mapi.sdk.errors import SchemaInvalidError
 from mapi.wire.enums import RunStatus
@@ -155,6 +156,13 @@ def _compare_all(
         strange.compare_with_nothing()
         theirs = [one for one in attempts if (one.stream, one.rank) == writer]
         compare_attempts([], theirs, key=key, differences=differences)
+    directory = producers[0].path.parent
+    for key in stream_keys(directory, "console"):
+        printed = output_lines(RunFiles(directory, key).console)
+        lines.setdefault((key.stream or "", key.rank), []).append(printed)
+    compare_spans(
+        runs, run, directory, keys=stream_keys(directory, "spans"), differences=differences
+    )
     compare_lines(
         runs,
         run,

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.history.source import Source
+from expr_tracker.store.reader import whole_rows
+from mapi.follow.console import line_of_output
 from mapi.follow.instants import now_us
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.proof.sequences import Sequence
-from mapi.follow.proof.windows import has_odd_time
-from mapi.follow.rows import points_of_rows
+from mapi.follow.rows import has_odd_time, points_of_rows
 from mapi.follow.texts import line_of_row
 from mapi.sdk.checks import plain
 from mapi.wire.times import time_from_us, time_to_us
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from collections.abc import Sequence as Rows
     from datetime import datetime
+    from pathlib import Path
 
     from expr_tracker.history.location import Producer
     from expr_tracker.row import Row
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from mapi.sdk.synchronous.runs import Runs
     from mapi.wire.notes import LogLineFacts
 
-__all__ = ["Line", "compare_lines", "row_lines"]
+__all__ = ["Line", "compare_lines", "output_lines", "row_lines"]
 
 _PAGE_LINES: Final = 1_000
 #: Beyond this a number is no integer any more for who reads the platform's JSON.
@@ -67,6 +69,17 @@ def row_lines(producer: Producer, differences: Differences) -> Iterator[Line]:
     with Source.offline(producer) as source:
         for at, piece in source.pieces(0, source.size):
             yield from _of_rows(source.decode(at, piece), differences)
+
+
+def output_lines(path: Path) -> Iterator[Line]:
+    """Yield what a console file makes of lines, in file order."""
+    with contextlib.suppress(FileNotFoundError):
+        for row in whole_rows(path):
+            item, _ = line_of_output(row)
+            if item is not None:
+                has_time = not has_odd_time(row, now_us=now_us())
+                time_us = time_to_us(item["time"]) if has_time else None
+                yield Line(item["message"], item["fields"], time_us)
 
 
 def _of_rows(rows: Rows[Row], differences: Differences) -> Iterator[Line]:

@@ -13,9 +13,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mapi.follow.attempts import stretches_of
-from mapi.follow.rows import points_of_rows
+from mapi.follow.rows import has_odd_time, points_of_rows
 from mapi.series.names import Labels, canonical_labels
-from mapi.wire.times import TIME_AHEAD_US_MAX, TIME_US_MIN
 from mapi.wire.values import value_from_wire
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
     from expr_tracker.store.index import Attempt, Block
 
-__all__ = ["Column", "Reading", "SeriesKey", "Window", "has_odd_time", "readings_of", "windows_of"]
+__all__ = ["Column", "Reading", "SeriesKey", "Window", "readings_of", "windows_of"]
 
 #: Of a file, in one window.
 _WINDOW_BYTES: Final = 2 << 20
@@ -131,14 +130,6 @@ def windows_of(source: Source, reading: Reading, *, now_us: int) -> Iterator[Win
             if rows:
                 window = _with_rows(window, rows, now_us=now_us)
         yield window
-
-
-def has_odd_time(row: Row, *, now_us: int) -> bool:
-    """Say whether a row has no time, or one that the platform does not take: it has another one there."""
-    time = row.get("_time")
-    if (type(time) is not float and type(time) is not int) or not math.isfinite(time):
-        return True
-    return not TIME_US_MIN <= round(time * 1e6) <= now_us + TIME_AHEAD_US_MAX
 
 
 def _bounds(blocks: Sequence[Block]) -> list[int | None]:
