@@ -10,8 +10,9 @@
 became of it; `run` makes it on the platform and brings its status to what its files say. `sources` are its
 files: `streams` delivers the metrics of one producer, whose
 `attempts` it tells of; `pieces` cuts whole lines, as many as fit a request, `rows` makes them points and
-`texts` lines of the log, both pure; `line_files` delivers what else is in lines, `spans` and `console`;
-`documents` are configuration, environment and pins. All that is sent goes through `deliveries`, which tries again while
+`texts` lines of the log, both pure; `line_files` delivers what else is in lines, `spans` and `console`, and
+`media` uploads what rows refer to (`references`); `documents` are configuration, environment and pins.
+All that is sent goes through `deliveries`, which tries again while
 that helps, and what is not kept as it stands in the files is counted in `losses`. `instants` are times.
 
 Every line file is one queue (`queues`), and the offset behind a line is its number: a request says from

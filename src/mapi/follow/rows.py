@@ -1,7 +1,7 @@
 """Decoded lines of a metrics file → points of series and lines of the log: pure.
 
 A value that is a number becomes a point of the series that its name stands for. All values of a row
-that are none become fields of one line of the log. Of a step that stands twice among the given rows
+that are none, nor media, become fields of one line of the log. Of a step that stands twice among the given rows
 the later number stays; an equal one leaves the earlier as it is. That is what the platform makes of
 two batches with a correction between them, so where a batch ends changes nothing.
 """
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
 
-__all__ = ["Points", "TextRow", "has_odd_time", "is_point", "points_of_rows"]
+__all__ = ["Points", "TextRow", "has_odd_time", "is_media", "is_point", "points_of_rows"]
 
 #: From here on an integer rounds to no float.
 _BEYOND_FLOAT: Final = 2**1024 - 2**970
+_MEDIA_KINDS: Final = frozenset({"image", "figure", "table"})
+_MEDIA_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".table.json")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,11 @@ def points_of_rows(rows: Sequence[Row], *, now_us: int) -> Points:
         columns = _merged(rows, steps, times, found=found, others=others)
     else:
         columns = _gathered(rows, steps, times, others=others)
-    found.texts = [TextRow(steps[at], times[at], _others_of(rows[at])) for at in sorted(others)]
+    found.texts = [
+        TextRow(steps[at], times[at], found_there)
+        for at in sorted(others)
+        if (found_there := _others_of(rows[at]))
+    ]
     for name, (of_steps, of_times, values) in columns.items():
         key, labels = series_from_name(name)
         found.series.append(
@@ -115,10 +121,14 @@ def _times(rows: Sequence[Row], now_us: int, found: Points) -> list[int]:
 
 
 def _others_of(row: Row) -> dict[str, Any]:
+    # A step below 0 has no place for media: there a reference stays what can be read.
+    has_media = row["_step"] >= 0
     return {
         name: value
         for name, value in row.items()
-        if name not in RESERVED_NAMES and not is_point(value)
+        if name not in RESERVED_NAMES
+        and not is_point(value)
+        and not (has_media and is_media(value))
     }
 
 
@@ -209,3 +219,14 @@ def has_odd_time(row: Row, *, now_us: int) -> bool:
     if (type(time) is not float and type(time) is not int) or not math.isfinite(time):
         return True
     return not TIME_US_MIN <= round(time * 1e6) <= now_us + TIME_AHEAD_US_MAX
+
+
+def is_media(value: object) -> bool:
+    """Say whether a value of a row is an image, a figure or a table of a kind that the platform keeps."""
+    return (
+        isinstance(value, dict)
+        and value.get("_type") in _MEDIA_KINDS
+        and isinstance(value.get("sha256"), str)
+        and isinstance(path := value.get("path"), str)
+        and path.endswith(_MEDIA_ENDINGS)
+    )

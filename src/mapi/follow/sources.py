@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from expr_tracker.store.files import stream_keys
 from mapi.follow.console import ConsoleSource
 from mapi.follow.documents import DocumentsSource
+from mapi.follow.media import MediaSource
 from mapi.follow.spans import SpansSource
 from mapi.follow.streams import BATCH_POINTS, MetricsSource
 
@@ -70,6 +71,7 @@ def sources_of(
     return [
         *(DocumentsSource(path, key, is_first=key is known[0]) for key in meant),
         *(MetricsSource(path, key, again=again, batch_points=batch_points) for key in meant),
+        *(MediaSource(path, key) for key in meant),
         *(SpansSource(path, key) for key in having("spans")),
         *(ConsoleSource(path, key) for key in having("console")),
     ]

@@ -19,6 +19,7 @@ from mapi.follow.instants import instant_of
 from mapi.follow.proof.attempts import compare_attempts
 from mapi.follow.proof.differences import Difference, Differences
 from mapi.follow.proof.lines import compare_lines, output_lines, row_lines
+from mapi.follow.proof.media import compare_media
 from mapi.follow.proof.points import PointProof, series_by_writer
 from mapi.follow.proof.spans import compare_spans
 from mapi.follow.run import AS_FILES_SAY
@@ -160,6 +161,9 @@ def _compare_all(
     for key in stream_keys(directory, "console"):
         printed = output_lines(RunFiles(directory, key).console)
         lines.setdefault((key.stream or "", key.rank), []).append(printed)
+    compare_media(
+        runs, run, directory, keys=[one.key for one in producers], differences=differences
+    )
     compare_spans(
         runs, run, directory, keys=stream_keys(directory, "spans"), differences=differences
     )

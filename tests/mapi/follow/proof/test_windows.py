@@ -41,7 +41,7 @@ def written(path: Path, found: list[dict[str, Any]], begins: dict[int, int | Non
     for at, row in enumerate(found):
         if at in begins:
             number += 1
-            marker = {"_attempt": number, "_time": 1.7e9}
+            marker: dict[str, Any] = {"_attempt": number, "_time": 1.7e9}
             if begins[at] is not None:
                 marker["_from_step"] = begins[at]
             lines.append(marker)
