@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
     from expr_tracker.store.files import StreamKey
+    from expr_tracker.store.summary_document import StoredSummary
     from mapi.follow.deliveries import Delivery
 
-__all__ = ["DocumentsSource"]
+__all__ = ["PINNED", "DocumentsSource", "pin_tags"]
 
 #: The label of a scalar that the user pinned in the summary.
-_PINNED: Final = {"summary": "pinned"}
+PINNED: Final = {"summary": "pinned"}
 
 
 class DocumentsSource:
@@ -134,13 +135,11 @@ class DocumentsSource:
         """Send what the user pinned: numbers as scalars, anything else as tags."""
         summary = read_summary(self._files.summary)
         runs, run, producer = delivery.runs, delivery.run, self._producer
-        tags: dict[str, str] = {}
+        tags, refused = pin_tags(summary)
         time = min(max(time_us, 0), now_us())
         for name in sorted(summary.pins):
-            value, changes = summary.values[name], list[str]()
+            value = summary.values[name]
             if not is_point(value):
-                key = f"summary/{storable(name, changes)}"
-                tags[key] = param_text(plain_value(value, changes))[:TAG_LENGTH_MAX]
                 continue
             series, labels = series_from_name(name)
             pin = partial(
@@ -148,7 +147,7 @@ class DocumentsSource:
                 run,
                 series,
                 value,
-                labels={**dict(labels), **_PINNED},
+                labels={**dict(labels), **PINNED},
                 time=time,
                 producer=producer,
             )
@@ -156,16 +155,30 @@ class DocumentsSource:
                 delivery.call(pin)
             except QuotaExceededError:
                 delivery.losses.add(self.key.label, "pin", "not taken: over a budget")
-        wrong = [key for key, text in tags.items() if check_tag(key, text) is not None]
-        for key in wrong:
-            del tags[key]
         delivery.losses.add(
-            self.key.label, "pin", "left out: no tag may be called so", count=len(wrong)
+            self.key.label, "pin", "left out: no tag may be called so", count=refused
         )
         if tags and any(
             delivery.call(lambda: runs.tags(run)).get(key) != text for key, text in tags.items()
         ):
             delivery.call(lambda: runs.set_tags(run, tags))
+
+
+def pin_tags(summary: StoredSummary) -> tuple[dict[str, str], int]:
+    """Return the pins that are no numbers as tags, and how many of them no tag may be called after."""
+    tags: dict[str, str] = {}
+    refused = 0
+    for name in sorted(summary.pins):
+        value, changes = summary.values[name], list[str]()
+        if is_point(value):
+            continue
+        key = f"summary/{storable(name, changes)}"
+        text = param_text(plain_value(value, changes))[:TAG_LENGTH_MAX]
+        if check_tag(key, text) is None:
+            tags[key] = text
+        else:
+            refused += 1
+    return tags, refused
 
 
 def _changed(path: Path) -> int:

@@ -18,6 +18,7 @@ from mapi.follow.directories import run_directory
 from mapi.follow.instants import instant_of
 from mapi.follow.proof.attempts import compare_attempts
 from mapi.follow.proof.differences import Difference, Differences
+from mapi.follow.proof.documents import compare_documents
 from mapi.follow.proof.lines import compare_lines, output_lines, row_lines
 from mapi.follow.proof.media import compare_media
 from mapi.follow.proof.points import PointProof, series_by_writer
@@ -122,7 +123,16 @@ def _compare_all(
     progress: Callable[[int, int], object] | None,
 ) -> None:
     run = facts.id
-    series = series_by_writer(runs.metrics(run))
+    summaries = [*runs.metrics(run)]
+    series = series_by_writer(summaries)
+    compare_documents(
+        runs,
+        run,
+        producers[0].path.parent,
+        keys=[one.key for one in producers],
+        scalars=[one for one in summaries if one.is_scalar],
+        differences=differences,
+    )
     attempts = runs.attempts(run)
     lines: dict[tuple[str, int], list[Iterator[Line]]] = {}
     read = Progress(progress, sum(map(size_bytes, producers)))

@@ -15,6 +15,7 @@ from expr_tracker.store.reader import whole_rows
 from mapi.follow.console import line_of_output
 from mapi.follow.instants import now_us
 from mapi.follow.proof.differences import Difference, shown_text
+from mapi.follow.proof.json_values import is_same_json
 from mapi.follow.proof.sequences import Sequence
 from mapi.follow.rows import has_odd_time, points_of_rows
 from mapi.follow.texts import line_of_row
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Line", "compare_lines", "output_lines", "row_lines"]
 
 _PAGE_LINES: Final = 1_000
-#: Beyond this a number is no integer any more for who reads the platform's JSON.
-_EXACT_INTEGERS: Final = 2**53
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Line:
             self.message == other.message
             and self.level == other.level
             and (self.time_us is None or other.time_us is None or self.time_us == other.time_us)
-            and _is_equal(self.fields, other.fields)
+            and is_same_json(self.fields, other.fields)
         )
 
     def is_alike(self, other: Line) -> bool:
@@ -161,7 +160,7 @@ def _add_missing(line: Line, label: str, found: Differences) -> None:
 
 def _add_different(mine: Line, theirs: Line, *, label: str, found: Differences) -> None:
     name = shown_text(mine.message)
-    if not _is_equal(mine.fields, theirs.fields) or mine.level != theirs.level:
+    if not is_same_json(mine.fields, theirs.fields) or mine.level != theirs.level:
         found.add(
             Difference("line", "value", label, name, files=_text(mine), platform=_text(theirs))
         )
@@ -181,22 +180,3 @@ def _time(line: Line) -> datetime | None:
 def _text(line: Line) -> str:
     level = "" if line.level == "info" else f"{line.level}: "
     return shown_text(f"{level}{line.fields or line.message!r}")
-
-
-def _is_equal(mine: Any, theirs: Any) -> bool:
-    """Say whether JSON is the same after its way through the platform, to which 1e300 is an integer."""
-    if isinstance(mine, dict) and isinstance(theirs, dict):
-        return mine.keys() == theirs.keys() and all(
-            _is_equal(value, theirs[name]) for name, value in mine.items()
-        )
-    if isinstance(mine, list) and isinstance(theirs, list):
-        return len(mine) == len(theirs) and all(map(_is_equal, mine, theirs))
-    if type(mine) is type(theirs) and mine == theirs:
-        return True
-    if _is_number(mine) and _is_number(theirs):
-        return float(mine) == float(theirs) and (abs(mine) > _EXACT_INTEGERS or mine == theirs)
-    return False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

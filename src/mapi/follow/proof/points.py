@@ -15,7 +15,7 @@ from mapi.series.names import canonical_labels
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from expr_tracker.history.source import Source
     from expr_tracker.store.files import StreamKey
@@ -46,7 +46,7 @@ class SeriesThere:
 _ByWriter = dict[tuple[str, int], dict["SeriesKey", SeriesThere]]
 
 
-def series_by_writer(summaries: Iterator[SeriesSummary]) -> _ByWriter:
+def series_by_writer(summaries: Iterable[SeriesSummary]) -> _ByWriter:
     """Return the stepped series of a run by who wrote them."""
     found: _ByWriter = {}
     for one in summaries:
