@@ -15,7 +15,7 @@ from expr_tracker.store.joined import joined_objects
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.reader import LineFile, part_paths
 from mapi.follow.pieces import Pieces, halves
-from mapi.follow.queues import Queue, RefusedError, current_name
+from mapi.follow.queues import Queue, RefusedError, current_name, current_queue
 from mapi.sdk.calls import Producer
 
 if TYPE_CHECKING:
@@ -108,12 +108,18 @@ class LineFileSource(ABC):
                 return True
             return offset <= file.size and file.read(offset - 1, offset) == b"\n"
 
-        if self._queue is None or not fits(self._queue.offset):
-            writers = dict(delivery.writers)
-            if self._queue is not None:
-                writers[self._queue.name] = self._queue.stands
-            name = current_name(self._path.name, writers, fits)
-            self._queue = Queue(delivery, name, label=self.key.label, what=self.what)
+        if self._queue is not None and not fits(self._queue.offset):
+            self._queue = None
+            delivery.begin(delivery.run)
+        if self._queue is None:
+            self._queue = current_queue(
+                lambda name: Queue(delivery, name, label=self.key.label, what=self.what),
+                lambda writers: current_name(self._path.name, writers, fits),
+                delivery=delivery,
+                request=lambda place: self.send(
+                    delivery, [], place=place, producer=self._producer
+                ),
+            )
         return self._queue
 
     def _deliver_piece(self, delivery: Delivery, queue: Queue, piece: Piece) -> None:

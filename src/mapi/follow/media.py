@@ -19,7 +19,7 @@ from expr_tracker.store.regular import read_regular
 from mapi.errors import InvalidError
 from mapi.follow.instants import now_us
 from mapi.follow.pieces import Pieces
-from mapi.follow.queues import Queue, current_name
+from mapi.follow.queues import Queue, current_name, current_queue
 from mapi.follow.references import MediaReference, references_of_lines
 from mapi.follow.texts import storable
 from mapi.sdk.calls import Producer
@@ -161,12 +161,18 @@ class MediaSource:
                 return True
             return offset <= file.size and file.read(offset - 1, offset) == b"\n"
 
-        if self._queue is None or not fits(self._queue.offset):
-            writers = dict(delivery.writers)
-            if self._queue is not None:
-                writers[self._queue.name] = self._queue.stands
-            name = current_name(f"media of {self._path.name}", writers, fits)
-            self._queue = Queue(delivery, name, label=self.key.label, what="media item")
+        if self._queue is not None and not fits(self._queue.offset):
+            self._queue = None
+            delivery.begin(delivery.run)
+        if self._queue is None:
+            self._queue = current_queue(
+                lambda name: Queue(delivery, name, label=self.key.label, what="media item"),
+                lambda writers: current_name(f"media of {self._path.name}", writers, fits),
+                delivery=delivery,
+                request=lambda place: delivery.runs.send_points(
+                    delivery.run, [], place=place, producer=self._producer
+                ),
+            )
         return self._queue
 
     def _deliver_piece(self, delivery: Delivery, queue: Queue, piece: Piece) -> None:
