@@ -98,11 +98,13 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 #: The first has none that does anything to see; those of the second need a platform, and run in its tests.
 ELSEWHERE = {("completion",), ("push",), ("ui",)}
+#: An example with it asks a platform too; it runs in `tests/mapi/follow/proof/test_command.py`.
+ON_A_PLATFORM = "--against mapi"
 
 
 @pytest.mark.parametrize("path", [path for path in paths(main) if path not in ELSEWHERE])
 def test_help_teaches_with_examples_that_run(path: tuple[str, ...], prepared: Path) -> None:
-    examples = examples_of(path)
+    examples = [example for example in examples_of(path) if ON_A_PLATFORM not in example]
     assert len(examples) >= 2
     for example in examples:
         command = example.replace("et ", f"'{sys.executable}' -m expr_tracker ", 1)
