@@ -12,6 +12,7 @@ import pytest
 from tests.mapi.tenants_access import set_limits, value_of
 
 import expr_tracker as et
+from mapi.follow.proof import points
 from mapi.follow.proof.against import prove
 from mapi.sdk.calls import Producer
 
@@ -174,6 +175,28 @@ def test_one_point_that_only_the_platform_has_is_seen(
     api.runs.log_series(report.run or "", "loss", [5.0], steps=[1_000])
     found = only(prove(api, rich))
     assert (found.kind, found.name, found.step, found.files) == ("extra", "loss", 1_000, None)
+
+
+def test_a_long_series_is_compared_in_parts_that_hold_every_step(
+    api: mapi.Client, pushed: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(points, "_POINTS_AT_ONCE", 20)
+    monkeypatch.setattr(points, "_BUCKETS", 40)
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    for step in range(500):
+        et.log({"loss": float(step)}, step=2 * step)
+    et.finish()
+    (report,) = pushed(tmp_path)
+    path = Path(run.dir)
+    assert prove(api, path).is_equal
+    for step in (0, 400, 998):
+        api.runs.delete_points(report.run or "", "loss", first=step, last=step, reason="test")
+    api.runs.log_series(report.run or "", "loss", [1.0] * 3, steps=[1, 501, 2_000])
+    found = {(one.kind, one.step) for one in prove(api, path).differences}
+    assert found == {
+        *(("missing", step) for step in (0, 400, 998)),
+        *(("extra", step) for step in (1, 501, 2_000)),
+    }
 
 
 def test_a_series_and_a_producer_that_only_the_platform_has_are_seen(
