@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -42,14 +43,32 @@ def documented() -> list[Path]:
     return [page for page in PAGES if blocks_of(page)]
 
 
+def environment_of(folder: Path) -> dict[str, str]:
+    """Return the environment of a reader whose data lie in the folder, and who has no browser."""
+    kept = {key: value for key, value in os.environ.items() if key not in {"ET_DIR", "RANK"}}
+    return kept | {"XDG_DATA_HOME": str(folder / "data"), "BROWSER": "true"}
+
+
+def run_until_interrupted(arguments: list[str], folder: Path) -> None:
+    """Run what goes on until Ctrl-C, and press it when it says where it is."""
+    with subprocess.Popen(
+        arguments, cwd=folder, env=environment_of(folder), stdout=subprocess.PIPE, text=True
+    ) as begun:
+        assert begun.stdout is not None
+        try:
+            said = begun.stdout.readline()
+        finally:
+            begun.send_signal(signal.SIGINT)
+        rest, _ = begun.communicate(timeout=60)
+    assert "http://127.0.0.1:" in said, said
+    assert begun.returncode == 0, said + rest
+
+
 def run(arguments: list[str], folder: Path) -> str:
-    environment = {
-        key: value for key, value in os.environ.items() if key not in {"ET_DIR", "RANK"}
-    }
     done = subprocess.run(
         arguments,
         cwd=folder,
-        env=environment,
+        env=environment_of(folder),
         capture_output=True,
         text=True,
         check=False,
@@ -72,7 +91,9 @@ def run_block(block: Block, number: int, folder: Path) -> None:
 
 def run_command(command: str, folder: Path) -> None:
     name, *arguments = shlex.split(command)
-    if name == "et":
+    if name == "et" and arguments[0] == "ui":
+        run_until_interrupted([sys.executable, "-m", "expr_tracker", *arguments], folder)
+    elif name == "et":
         run([sys.executable, "-m", "expr_tracker", *arguments], folder)
     elif name == "python":
         run([sys.executable, *arguments], folder)
