@@ -113,10 +113,12 @@ def _download(packages: Sequence[str], folder: Path, *, options: Sequence[str]) 
 def _write_starters() -> None:
     """Write a starter of each fetched program, which shows it the libraries that came with it."""
     root = SERVICES / "root"
+    # Some packages keep libraries in a folder of their own, and find it by where they are installed.
     libraries = [
         path
-        for pattern in ("usr/lib/*-linux-*", "usr/lib/*-linux-*/ceph", "lib/*-linux-*")
+        for pattern in ("usr/lib/*-linux-*", "usr/lib/*-linux-*/*", "lib/*-linux-*")
         for path in sorted(root.glob(pattern))
+        if any(path.glob("lib*.so*"))
     ]
     _write_fonts(root)
     (SERVICES / "bin").mkdir()
