@@ -23,16 +23,23 @@ case "$*" in
 esac
 """
 
+LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
+#: As libpulse does: what only its own programs load lies one folder deeper.
+OWN_LIBRARIES = LIBRARIES / "strange"
+
 
 def make_package(folder: Path) -> None:
-    """Build a package with one program, which prints a variable."""
+    """Build a package with one program, which prints a variable, and libraries in two folders."""
     tree = folder / "tree"
     (tree / "DEBIAN").mkdir(parents=True)
     (tree / "DEBIAN/control").write_text(
         "Package: strange-service\nVersion: 1\nArchitecture: all\nMaintainer: us\nDescription: x\n"
     )
     (tree / "usr/bin").mkdir(parents=True)
-    (tree / "usr/lib/x86_64-linux-gnu").mkdir(parents=True)
+    for library in (LIBRARIES / "libstrange.so.1", OWN_LIBRARIES / "libstrangecommon-1.so"):
+        (tree / library).parent.mkdir(parents=True, exist_ok=True)
+        (tree / library).write_bytes(b"")
+    (tree / LIBRARIES / "without-libraries").mkdir()
     program = tree / "usr/bin/strange-program"
     program.write_text('#!/bin/sh\necho "$LD_LIBRARY_PATH" "$@"\n')
     program.chmod(0o755)
@@ -69,8 +76,9 @@ def test_what_is_missing_is_fetched_once_and_starts_with_its_libraries(
     services.ensure_services()
     starter = services.place_of("strange-program") / "strange-program"
     assert starter == place / ".services/bin/strange-program"
-    text = starter.read_text()
-    assert f"{place}/.services/root/usr/lib/x86_64-linux-gnu" in text
+    root = place / ".services/root"
+    shown = f"export LD_LIBRARY_PATH='{root / LIBRARIES}:{root / OWN_LIBRARIES}'"
+    assert shown in starter.read_text().splitlines()
     assert (place / ".services/root/usr/bin/strange-program").exists()
     calls = (place / "calls").read_text()
     services.ensure_services()
