@@ -115,7 +115,7 @@ class Feed:
         """Return how far the backend is, in rows of this process's streams."""
         waiting = self._waiting()
         return {
-            "delivered": max(0, self._rows() - waiting),
+            "delivered": None if waiting is None else max(0, self._rows() - waiting),
             "waiting": waiting,
             "dropped": self._backend.dropped(),
             "last_error": self._last_error,
@@ -265,13 +265,16 @@ class Feed:
 
     # -- the end -------------------------------------------------------------------------------------
 
-    def _waiting(self) -> int:
+    def _waiting(self) -> int | None:
+        """Return how many rows are not known to be there; ``None`` where that cannot be told."""
         try:
             return self._backend.rows_waiting()
-        except Exception as error:  # a file that is gone: the figures do not depend on it
+        except Exception as error:  # a file that is gone or cannot be read: the run goes on
             if is_from_signal(error):
                 raise
-            return 0
+            if not self._failures:
+                self._last_error = f"its files cannot be read: {error}"
+            return None
 
     def _report(self) -> None:
         """Say what of the run is not there; once."""

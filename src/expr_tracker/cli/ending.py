@@ -18,7 +18,8 @@ __all__ = ["until_told"]
 def until_told() -> Iterator[Callable[[float], bool]]:
     """Give what waits for so many seconds, and answers ``True`` once it is over.
 
-    A second signal ends the program as it would have before.
+    A second signal ends the program as it would have before. One that the program was started to
+    ignore stays ignored: `nohup` asks for that.
     """
     ends = threading.Event()
 
@@ -29,9 +30,13 @@ def until_told() -> Iterator[Callable[[float], bool]]:
 
     # A terminal that is closed sends SIGHUP.
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before: dict[int, Any] = {number: signal.signal(number, end) for number in numbers}
+    before: dict[int, Any] = {
+        number: signal.signal(number, end)
+        for number in numbers
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield ends.wait
     finally:
-        for number in numbers:
-            signal.signal(number, before[number])
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import TrackerError
@@ -34,6 +36,14 @@ _PROBLEM_SECONDS: Final = 30.0
 _Look = tuple[tuple[str, int, int], ...]
 
 
+@dataclass
+class _Beat:
+    """When the last sign of life of a run was given, on the monotonic clock."""
+
+    run: str
+    last: float = -math.inf
+
+
 class Watch:
     """Delivers what grows below folders until it is ended.
 
@@ -58,7 +68,7 @@ class Watch:
         self._tell = tell
         self._looks: dict[Path, tuple[_Look, float]] = {}
         self._told: dict[Path, RunReport] = {}
-        self._beats: dict[str, float] = {}
+        self._living: dict[Path, _Beat] = {}
 
     def run(self, pause: Callable[[float], bool], *, every_seconds: float = LOOK_SECONDS) -> None:
         """Look and deliver until ``pause`` says that it is over.
@@ -75,16 +85,28 @@ class Watch:
     def look(self) -> list[RunReport]:
         """Deliver what has changed since the look before; return what became of it."""
         reports = []
+        found: set[Path] | None = set()
         for root in self._roots:
             try:
                 for path in find_directories([root], may_be_empty=True):
+                    if found is not None:
+                        found.add(path)
                     report = self._look_at(path)
                     if report is not None:
                         reports.append(report)
             except (TrackerError, OSError) as error:
+                found = None
                 self._tell_once(RunReport(root, problems=[said(error)]))
             self._beat()
+        if found is not None:
+            self._keep(found)
         return reports
+
+    def _keep(self, found: set[Path]) -> None:
+        """Forget the runs that are not there any more: nobody can say of them that they live."""
+        for path in self._looks.keys() - found:
+            for known in (self._looks, self._told, self._living):
+                known.pop(path, None)
 
     def _look_at(self, path: Path) -> RunReport | None:
         found = _look_of(path)
@@ -99,10 +121,10 @@ class Watch:
         report = self._pusher.push_run(path, lambda _: self._beat())
         self._looks[path] = (found, now)
         if report.run is not None:
+            beat = self._living.pop(path, None)
             if report.status == "running":
-                self._beats.setdefault(report.run, 0.0)
-            else:
-                self._beats.pop(report.run, None)
+                is_same = beat is not None and beat.run == report.run
+                self._living[path] = beat if beat and is_same else _Beat(report.run)
         self._tell_once(report)
         return report
 
@@ -116,14 +138,14 @@ class Watch:
     def _beat(self) -> None:
         """Say of each run that is written that it lives, as often as that has to be said."""
         now = time.monotonic()
-        for run, last in self._beats.items():
-            if now - last >= _BEAT_SECONDS:
-                self._beats[run] = now
+        for beat in self._living.values():
+            if now - beat.last >= _BEAT_SECONDS:
+                beat.last = now
                 try:
-                    self._client.runs.heartbeat(run)
+                    self._client.runs.heartbeat(beat.run)
                 except MapiError:
                     # What it is delivered with says what is wrong; a sign that is late is no loss.
-                    self._beats[run] = now - _BEAT_SECONDS + 1.0
+                    beat.last = now - _BEAT_SECONDS + 1.0
 
 
 def _news(report: RunReport) -> tuple[object, ...]:

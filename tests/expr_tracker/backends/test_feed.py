@@ -297,3 +297,28 @@ def test_an_address_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     finish(fed(Mirror()))
     assert caplog.messages == ["mirror: the run is at http://there/runs/1."]
+
+
+def test_rows_that_cannot_be_counted_are_not_told_as_delivered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Blind(Mirror):
+        def rows_waiting(self) -> int:
+            raise FileNotFoundError(2, "No such file or directory", "metrics.jsonl")
+
+    def refuse(call: str) -> None:
+        if call == "deliver":
+            raise BackendRefusedError("no")
+
+    feed = fed(Blind(refuse))
+    until(lambda: feed.figures()["last_error"] == "no")
+    assert feed.figures()["delivered"] is None
+    assert feed.figures()["waiting"] is None
+    finish(feed)
+    assert "the end of the run waits" in caplog.text
+
+    worked = fed(Blind())
+    finish(worked)
+    figures = worked.figures()
+    assert figures["delivered"] is None
+    assert "metrics.jsonl" in str(figures["last_error"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +25,15 @@ if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
 
     from mapi.follow.opened import RunReport
+
+HALTED = """\
+import os, signal, sys
+import expr_tracker as et
+run = et.init(project="p", name="r", dir=sys.argv[1], system_metrics=False)
+run.log({"loss": 1.0})
+run.flush(commit_open=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
 
 
 @pytest.fixture
@@ -98,6 +111,41 @@ def test_a_live_run_sends_signs_of_life(
     beats.clear()
     watch.look()
     assert beats == []
+
+
+def test_nobody_says_of_a_run_whose_directory_is_gone_that_it_lives(
+    client: mapi.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[str] = []
+    monkeypatch.setattr("mapi.follow.watching._BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(client.runs, "heartbeat", beats.append)
+    root, away = tmp_path / "runs", tmp_path / "away"
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [root], tell=lambda _: None)
+    with halted(root) as path:
+        (report,) = watch.look()
+        assert report.status == "running"
+        path.rename(root / "moved")
+        watch.look()
+        beats.clear()
+        watch.look()
+        assert set(beats) == {report.run}
+        (root / "moved").rename(away)
+        watch.look()
+        beats.clear()
+        watch.look()
+        assert beats == []
+
+
+@contextlib.contextmanager
+def halted(root: Path) -> Iterator[Path]:
+    """Give the directory of a run whose process is there, and puts nothing back."""
+    process = subprocess.Popen([sys.executable, "-c", HALTED, root])
+    try:
+        os.waitpid(process.pid, os.WUNTRACED)
+        yield root / "p/r"
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_watch_ends_while_nobody_answers(tmp_path: Path) -> None:
