@@ -46,21 +46,21 @@ class SharedStreams implements Streams {
     };
     this.#port = worker.port;
     this.#port.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+      if (data.type === "ended") {
+        this.#beat();
+        return;
+      }
       if (data.news.type === "state") this.#states.set(data.path, data.news.state);
       for (const follower of [...(this.#followers.get(data.path) ?? [])]) follower(data.news);
     };
     setInterval(() => {
-      this.#say({ type: "beat" });
+      this.#beat();
     }, BEAT_SECONDS * 1000);
     window.addEventListener("pagehide", () => {
       this.#say({ type: "end" });
     });
     window.addEventListener("pageshow", (event) => {
-      if (!event.persisted) return;
-      for (const [path, followers] of this.#followers) {
-        this.#say({ type: "follow", path });
-        for (const follower of [...followers]) follower({ type: "gap" });
-      }
+      if (event.persisted) this.#beat();
     });
   }
 
@@ -80,6 +80,11 @@ class SharedStreams implements Streams {
       this.#states.delete(path);
       this.#say({ type: "leave", path });
     };
+  }
+
+  /** Says that the tab is there, and what it follows. */
+  #beat(): void {
+    this.#say({ type: "beat", paths: [...this.#followers.keys()] });
   }
 
   #say(message: ToWorker): void {
