@@ -11,7 +11,7 @@ from mapi.cli import version
 from mapi.cli.settings import home_option, settings_of
 
 if TYPE_CHECKING:
-    from mapi.serve.backup import Manifest
+    from mapi.serve.backup_file import Manifest
 
 __all__ = ["command", "held_in"]
 

@@ -25,8 +25,8 @@ def command(*, file: Path, home: Path | None) -> None:
 
     A database is empty that has no schema of ours.
     """
-    from mapi.serve.backup import restore_backup
     from mapi.serve.platform import LOCAL_TENANT
+    from mapi.serve.restoring import restore_backup
 
     settings = settings_of(home)
     manifest, tenants = restore_backup(settings, file.absolute())

@@ -24,6 +24,7 @@ from mapi.database.isolation import other_logins, unguarded_tables
 from mapi.database.migrate import require_migrated
 from mapi.errors import MapiError
 from mapi.objects.opening import open_store
+from mapi.serve.half_restored import refuse_half_restored
 from mapi.serve.platform import (
     LOGIN,
     database_password,
@@ -31,7 +32,6 @@ from mapi.serve.platform import (
     login_of,
     require_one_database,
 )
-from mapi.serve.restoring import refuse_half_restored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,7 +17,7 @@ from mapi.database.migrate import RESERVED_ROLES, ensure_tenant, migrate, requir
 from mapi.database.sameness import require_same_database
 from mapi.database.secret_file import keep_secret, read_secret
 from mapi.errors import DatabaseError, SettingError
-from mapi.serve.restoring import refuse_half_restored
+from mapi.serve.half_restored import refuse_half_restored
 
 if TYPE_CHECKING:
     from pathlib import Path

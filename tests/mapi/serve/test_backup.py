@@ -24,10 +24,11 @@ from mapi.database.migrate import make_roles, require_migrated
 from mapi.errors import DatabaseError, InvalidError, MapiError, SettingError
 from mapi.objects.opening import open_store
 from mapi.serve.administration import administration
-from mapi.serve.backup import restore_backup, write_backup
+from mapi.serve.backup import write_backup
 from mapi.serve.clients import load_dump
 from mapi.serve.doctor import Verdict, examine
 from mapi.serve.platform import lay_foundation, migrate_all
+from mapi.serve.restoring import restore_backup
 from mapi.wire.enums import Budget
 
 if TYPE_CHECKING:
@@ -396,7 +397,8 @@ def test_a_restore_that_was_killed_serves_nothing_and_is_begun_anew(
     )
     assert "2 tenants, 1 run, 1 object" in done.stdout
     assert objects_below(settings.home) == [_KEY]
-    assert list(aside.glob(".mapi-*")) == []
+    assert list(aside.iterdir()) == []
+    assert list(settings.home.glob(".mapi-*")) == []
     with ExitStack() as undo:
         foundation = lay_foundation(settings, undo)
         assert foundation.admin_url is not None
