@@ -45,19 +45,32 @@ const guard: Middleware = {
   },
   onError({ error }) {
     if (error instanceof DOMException && error.name === "AbortError") return error;
-    return new ApiError(
-      0,
-      null,
-      "The server does not answer. Is it running, and is the network up?",
-    );
+    return noAnswer();
   },
 };
+
+function noAnswer(): ApiError {
+  return new ApiError(0, null, "The server does not answer. Is it running, and is the network up?");
+}
 
 export const api = createClient<paths>({ baseUrl: "/", credentials: "same-origin" });
 api.use(guard);
 
+/** Reads what the description has no type of; refusals and silence are errors as those of `api`. */
+export async function readRaw(path: string, signal?: AbortSignal): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw noAnswer();
+  }
+  if (!answer.ok) throw await errorOf(answer);
+  return answer;
+}
+
 /** Reads the error that an answer carries. */
-export async function errorOf(response: Response): Promise<ApiError> {
+async function errorOf(response: Response): Promise<ApiError> {
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("application/problem+json")) {
     const problem = (await response.json()) as Problem;

@@ -1,6 +1,6 @@
 /** The media of a run: images and tables, by key, labels and step. */
 import { queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, errorOf, type Schemas } from "@/api/client";
+import { api, bodyOf, readRaw, type Schemas } from "@/api/client";
 import { runKey } from "@/state/run";
 import { seriesName } from "@/state/series";
 
@@ -63,8 +63,7 @@ export function tableQuery(run: string, item: string) {
     queryKey: ["media", item],
     staleTime: Infinity,
     queryFn: async ({ signal }): Promise<TableContent> => {
-      const answer = await fetch(contentPath(run, item), { signal });
-      if (!answer.ok) throw await errorOf(answer);
+      const answer = await readRaw(contentPath(run, item), signal);
       const found = (await answer.json()) as Partial<TableContent>;
       if (!Array.isArray(found.columns) || !Array.isArray(found.data)) {
         throw new Error("The table has no columns or no rows.");
@@ -122,11 +121,10 @@ export function itemAt(group: MediaGroup, step: number | null): MediaItem | null
 /** Returns why the bytes of an item cannot be shown. */
 export async function contentError(run: string, item: string): Promise<Error> {
   try {
-    const answer = await fetch(contentPath(run, item));
-    if (!answer.ok) return await errorOf(answer);
+    const answer = await readRaw(contentPath(run, item));
     await answer.body?.cancel();
     return new Error("The bytes are there, but the browser cannot draw them.");
-  } catch {
-    return new Error("The server does not answer.");
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
   }
 }

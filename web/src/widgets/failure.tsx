@@ -9,8 +9,10 @@ export function Failure(props: {
   /** What could not be done. */
   title?: string;
   onRetry?: () => void;
+  /** Whether it is being tried again. */
+  isBusy?: boolean;
 }): ReactElement {
-  const { error, title = "This could not be shown", onRetry } = props;
+  const { error, title = "This could not be shown", onRetry, isBusy = false } = props;
   const text = error instanceof Error ? error.message : String(error);
   const id = error instanceof ApiError ? error.problem?.request_id : undefined;
   return (
@@ -22,7 +24,7 @@ export function Failure(props: {
         </p>
       )}
       {onRetry !== undefined && (
-        <Button variant="default" onClick={onRetry}>
+        <Button variant="default" loading={isBusy} onClick={onRetry}>
           Try again
         </Button>
       )}

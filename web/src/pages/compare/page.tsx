@@ -17,8 +17,8 @@ import { Missing, TooMany } from "@/pages/compare/problems";
 import { Sections } from "@/pages/compare/sections";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { runQuery } from "@/state/run";
+import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 import { PageHead } from "@/widgets/page_head";
 
 const route = getRouteApi("/compare");
@@ -136,13 +136,13 @@ function Chosen(props: {
           <Link to="/runs">the table of runs</Link>.
         </Empty>
       )}
-      {comparison.error !== null && comparison.data === undefined ? (
-        <Failure error={comparison.error} onRetry={() => void comparison.refetch()} />
-      ) : comparison.data !== undefined ? (
-        <Sections comparison={comparison.data} {...{ known, search, change }} onRemove={remove} />
-      ) : isSettled && found.length < RUNS_MIN ? null : (
-        <Waiting />
-      )}
+      <Answer
+        key={found.join(" ")}
+        found={comparison}
+        waiting={isSettled && found.length < RUNS_MIN ? null : <Waiting />}
+      >
+        {(read) => <Sections comparison={read} {...{ known, search, change }} onRemove={remove} />}
+      </Answer>
     </>
   );
 }

@@ -20,9 +20,9 @@ import { chosenProject, projectsQuery } from "@/state/projects";
 import { sessionQuery } from "@/state/queries";
 import { useRefresh } from "@/state/refresh";
 import { mayWrite } from "@/state/rights";
+import { Answer } from "@/widgets/answer";
 import { ConnectionMark } from "@/widgets/connection";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 import { Moment } from "@/widgets/moment";
 import { PageHead } from "@/widgets/page_head";
 import { QuietHead, Rows, rows } from "@/widgets/rows";
@@ -86,24 +86,26 @@ export function ExperimentsPage(): ReactElement {
           </Button>
         )}
       </PageHead>
-      {found.error ? (
-        <Failure error={found.error} onRetry={() => void found.refetch()} />
-      ) : projects.error ? (
-        <Failure error={projects.error} onRetry={() => void projects.refetch()} />
-      ) : shown === undefined ? (
-        <Waiting />
-      ) : shown.length === 0 ? (
-        <Nothing isSearch={q !== ""} show={show} />
-      ) : (
-        <ExperimentRows
-          {...{ shown, mayChange }}
-          sort={sortFromText(sort)}
-          onSort={(wanted) => {
-            void navigate({ search: (previous) => ({ ...previous, sort: wanted }) });
-          }}
-          onDelete={setDoomed}
-        />
-      )}
+      <Answer
+        key={`${String(project)} ${show}`}
+        found={projects.data === undefined ? { ...projects, data: undefined } : found}
+        waiting={<Waiting />}
+      >
+        {() =>
+          shown === undefined || shown.length === 0 ? (
+            <Nothing isSearch={q !== ""} show={show} />
+          ) : (
+            <ExperimentRows
+              {...{ shown, mayChange }}
+              sort={sortFromText(sort)}
+              onSort={(wanted) => {
+                void navigate({ search: (previous) => ({ ...previous, sort: wanted }) });
+              }}
+              onDelete={setDoomed}
+            />
+          )
+        }
+      </Answer>
       {found.hasNextPage && (
         <Button
           variant="default"

@@ -15,6 +15,7 @@ import { sessionQuery } from "@/state/queries";
 import { useRefresh } from "@/state/refresh";
 import { mayWrite } from "@/state/rights";
 import { experimentQuery } from "@/state/run";
+import { Answer } from "@/widgets/answer";
 import { ConnectionMark } from "@/widgets/connection";
 import { EditableMarkdown } from "@/widgets/editable_markdown";
 import { Empty } from "@/widgets/empty";
@@ -34,19 +35,21 @@ export function ExperimentPage(): ReactElement {
       </Empty>
     );
   }
-  if (found.error && !found.data) {
-    return <Failure error={found.error} onRetry={() => void found.refetch()} />;
-  }
-  if (!found.data) {
-    return (
-      <div className={classes.section} role="status" aria-busy="true" aria-label="Loading">
-        <Skeleton height={24} width={320} mb={16} />
-        <Skeleton height={64} mb={16} />
-        <Skeleton height={320} />
-      </div>
-    );
-  }
-  return <Shown experiment={found.data} />;
+  return (
+    <Answer key={id} found={found} waiting={<Waiting />}>
+      {(experiment) => <Shown experiment={experiment} />}
+    </Answer>
+  );
+}
+
+function Waiting(): ReactElement {
+  return (
+    <div className={classes.section} role="status" aria-busy="true" aria-label="Loading">
+      <Skeleton height={24} width={320} mb={16} />
+      <Skeleton height={64} mb={16} />
+      <Skeleton height={320} />
+    </div>
+  );
 }
 
 function Back(): ReactElement {
@@ -181,7 +184,7 @@ function NameForm(props: { experiment: Experiment; onEnd: () => void }): ReactEl
 function Views(props: { experiment: Experiment }): ReactElement | null {
   const { experiment } = props;
   const views = useQuery(viewsQuery(experiment));
-  if (views.error) {
+  if (views.error && !views.data) {
     return (
       <section className={classes.section} aria-label="Saved views">
         <Failure error={views.error} onRetry={() => void views.refetch()} />

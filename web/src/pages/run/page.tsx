@@ -9,6 +9,7 @@ import { RunHeader } from "@/pages/run/header/header";
 import classes from "@/pages/run/page.module.css";
 import { type Run, runQuery } from "@/state/run";
 import { useRunStream } from "@/state/run_events";
+import { Answer } from "@/widgets/answer";
 import { Boundary } from "@/widgets/boundary";
 import { Failure } from "@/widgets/failure";
 
@@ -77,51 +78,53 @@ function OneRun(props: { id: string }): ReactElement {
   }, [tab, isRead]);
 
   if (stream.isGone) return <Gone text="This run was deleted for good." />;
-  if (run.data === undefined) {
-    if (run.error instanceof ApiError && run.error.status === 404) {
-      return <Gone text="There is no run at this address, or you may not see it." />;
-    }
-    if (run.error) {
-      return (
-        <div className={classes.page}>
-          <Failure error={run.error} onRetry={() => void run.refetch()} />
-        </div>
-      );
-    }
-    return <Waiting />;
-  }
   const { Content } = TABS[tab];
   return (
-    <div className={classes.page}>
-      <RunHeader run={run.data} readAt={run.dataUpdatedAt} stream={stream.state} />
-      <Tabs
-        value={tab}
-        keepMounted={false}
-        classNames={{ list: classes.tabs, tab: classes.tab }}
-        onChange={(to) => {
-          const chosen = RUN_TABS.find((name) => name === to);
-          if (chosen === undefined) return;
-          void navigate({
-            search: (previous) => ({ ...previous, tab: chosen === "charts" ? undefined : chosen }),
-          });
-        }}
-      >
-        <Tabs.List ref={list} aria-label="What the run logged">
-          {RUN_TABS.map((name) => (
-            <Tabs.Tab key={name} value={name}>
-              {TABS[name].label}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        <Tabs.Panel value={tab} className={classes.panel}>
-          <Boundary key={tab}>
-            <Suspense fallback={<Skeleton height={240} />}>
-              <Content run={run.data} />
-            </Suspense>
-          </Boundary>
-        </Tabs.Panel>
-      </Tabs>
-    </div>
+    <Answer
+      found={run}
+      waiting={<Waiting />}
+      refused={(error) =>
+        error instanceof ApiError && error.status === 404 ? (
+          <Gone text="There is no run at this address, or you may not see it." />
+        ) : null
+      }
+    >
+      {(known) => (
+        <div className={classes.page}>
+          <RunHeader run={known} readAt={run.dataUpdatedAt} stream={stream.state} />
+          <Tabs
+            value={tab}
+            keepMounted={false}
+            classNames={{ list: classes.tabs, tab: classes.tab }}
+            onChange={(to) => {
+              const chosen = RUN_TABS.find((name) => name === to);
+              if (chosen === undefined) return;
+              void navigate({
+                search: (previous) => ({
+                  ...previous,
+                  tab: chosen === "charts" ? undefined : chosen,
+                }),
+              });
+            }}
+          >
+            <Tabs.List ref={list} aria-label="What the run logged">
+              {RUN_TABS.map((name) => (
+                <Tabs.Tab key={name} value={name}>
+                  {TABS[name].label}
+                </Tabs.Tab>
+              ))}
+            </Tabs.List>
+            <Tabs.Panel value={tab} className={classes.panel}>
+              <Boundary key={tab}>
+                <Suspense fallback={<Skeleton height={240} />}>
+                  <Content run={known} />
+                </Suspense>
+              </Boundary>
+            </Tabs.Panel>
+          </Tabs>
+        </div>
+      )}
+    </Answer>
   );
 }
 

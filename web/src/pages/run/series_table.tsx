@@ -5,8 +5,8 @@ import { type ReactElement, useDeferredValue, useMemo, useState } from "react";
 import { shortNumber, wholeNumber } from "@/base/numbers";
 import classes from "@/pages/run/series_table.module.css";
 import { asNumber, type Series, seriesName, seriesQuery } from "@/state/series";
+import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 import { VirtualRows } from "@/widgets/virtual_rows";
 
 /** From here on a search is worth its place. */
@@ -14,21 +14,28 @@ const SEARCH_MIN = 12;
 
 export function SeriesTable(props: { run: string }): ReactElement {
   const series = useQuery(seriesQuery(props.run));
+  return (
+    <Answer found={series} waiting={<Skeleton height={160} />}>
+      {(known) => <Rows series={known} />}
+    </Answer>
+  );
+}
+
+function Rows(props: { series: readonly Series[] }): ReactElement {
+  const { series } = props;
   const [sought, setSought] = useState("");
   const wanted = useDeferredValue(sought).trim().toLowerCase();
   const found = useMemo(
     () =>
-      (series.data ?? []).filter(
+      series.filter(
         (one) =>
           wanted === "" ||
           seriesName(one).toLowerCase().includes(wanted) ||
           one.name.toLowerCase().includes(wanted),
       ),
-    [series.data, wanted],
+    [series, wanted],
   );
-  if (series.error) return <Failure error={series.error} onRetry={() => void series.refetch()} />;
-  if (series.data === undefined) return <Skeleton height={160} />;
-  if (series.data.length === 0) {
+  if (series.length === 0) {
     return (
       <Empty title="This run has no metrics yet." code={`run.log({"loss": 0.31}, step=0)`}>
         They appear here as soon as they are logged.
@@ -37,7 +44,7 @@ export function SeriesTable(props: { run: string }): ReactElement {
   }
   return (
     <>
-      {series.data.length >= SEARCH_MIN && (
+      {series.length >= SEARCH_MIN && (
         <TextInput
           type="search"
           aria-label="Search in series"

@@ -27,10 +27,11 @@ export function RunsPage(): ReactElement | null {
     },
     [navigate],
   );
-  if (projects.error) {
-    return <Failure error={projects.error} onRetry={() => void projects.refetch()} />;
+  if (projects.data === undefined) {
+    return projects.error === null ? null : (
+      <Failure error={projects.error} onRetry={() => void projects.refetch()} />
+    );
   }
-  if (projects.data === undefined) return null;
   const project = chosenProject(search.project, projects.data);
   if (project === null) return <Empty title="You are a member of no project yet." />;
   return (

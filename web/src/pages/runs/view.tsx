@@ -22,6 +22,7 @@ import classes from "@/pages/runs/view.module.css";
 import { ConnectionMark } from "@/widgets/connection";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
+import { Stale } from "@/widgets/stale";
 
 export interface RunsViewProps {
   project: string;
@@ -131,6 +132,15 @@ export function RunsView(props: RunsViewProps): ReactElement {
           {warning}
         </p>
       ))}
+      {runs.error !== null && runs.data !== undefined && !runs.isFetchNextPageError && (
+        <Stale
+          error={runs.error}
+          isBusy={runs.isFetching}
+          onRetry={() => {
+            void runs.refetch();
+          }}
+        />
+      )}
       <div className={classes.body}>
         {search.group !== undefined && !asked.isTrash ? (
           <GroupsTable
@@ -142,7 +152,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
               onSearch({ filter: narrowed(filter, condition), group: undefined });
             }}
           />
-        ) : runs.error !== null && !runs.isFetchNextPageError ? (
+        ) : runs.error !== null && runs.data === undefined ? (
           <div className={classes.failure}>
             <Wrong error={runs.error} search={search} onSearch={onSearch} onRetry={runs.refetch} />
           </div>

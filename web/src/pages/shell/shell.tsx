@@ -44,7 +44,8 @@ export function Shell(): ReactElement {
     goToSignIn(true);
     return <p className={classes.wait}>Going to sign in …</p>;
   }
-  if (session.error) {
+  // Who is known to be signed in goes on through an outage: the page says what it cannot read.
+  if (session.error && session.data === undefined) {
     return <Failure error={session.error} onRetry={() => void session.refetch()} />;
   }
   return (

@@ -20,8 +20,8 @@ import { storedPins, storePins } from "@/pages/run/charts/pins";
 import { Toolbar } from "@/pages/run/charts/toolbar";
 import { isLive, type Run } from "@/state/run";
 import { seriesName, seriesQuery, type Series } from "@/state/series";
+import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 
 const route = getRouteApi("/runs/$run");
 /** The address follows a zoom when it has come to rest. */
@@ -31,13 +31,11 @@ export function ChartsTab(props: { run: Run }): ReactElement {
   const { run } = props;
   const series = useQuery(seriesQuery(run.id));
   useReadAgain(run);
-  if (series.data === undefined) {
-    if (series.error) {
-      return <Failure error={series.error} onRetry={() => void series.refetch()} />;
-    }
-    return <Waiting />;
-  }
-  return <Charts run={run} series={series.data} />;
+  return (
+    <Answer found={series} waiting={<Waiting />}>
+      {(known) => <Charts run={run} series={known} />}
+    </Answer>
+  );
 }
 
 function Charts(props: { run: Run; series: readonly Series[] }): ReactElement {

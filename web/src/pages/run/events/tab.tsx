@@ -7,18 +7,25 @@ import { localTime, utcTime } from "@/base/times";
 import { entryText, type Tone } from "@/pages/run/events/entries";
 import classes from "@/pages/run/events/events.module.css";
 import { type LifeEntry, lifeQuery, type Run } from "@/state/run";
+import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 
 const MARKS: Record<Tone, string> = { plain: "•", warn: "!", bad: "✕", good: "✓" };
 
 export function EventsTab(props: { run: Run }): ReactElement {
   const life = useQuery(lifeQuery(props.run.id));
+  return (
+    <Answer found={life} waiting={<Skeleton height={200} />}>
+      {(known) => <Life life={known} />}
+    </Answer>
+  );
+}
+
+function Life(props: { life: readonly LifeEntry[] }): ReactElement {
+  const { life } = props;
   const [shown, setShown] = useState("all");
-  if (life.error) return <Failure error={life.error} onRetry={() => void life.refetch()} />;
-  if (life.data === undefined) return <Skeleton height={200} />;
-  const warnings = life.data.filter(({ kind }) => kind === "warning");
-  const entries = (shown === "all" ? life.data : warnings).toReversed();
+  const warnings = life.filter(({ kind }) => kind === "warning");
+  const entries = (shown === "all" ? life : warnings).toReversed();
   return (
     <>
       <div className={classes.bar}>
@@ -27,7 +34,7 @@ export function EventsTab(props: { run: Run }): ReactElement {
           value={shown}
           onChange={setShown}
           data={[
-            { value: "all", label: `All ${wholeNumber(life.data.length)}` },
+            { value: "all", label: `All ${wholeNumber(life.length)}` },
             { value: "warnings", label: `Warnings ${wholeNumber(warnings.length)}` },
           ]}
         />

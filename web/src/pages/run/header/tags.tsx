@@ -22,15 +22,14 @@ export function TagChips(props: { run: Run; canChange: boolean }): ReactElement 
       );
     },
   });
-  if (tags.error) {
-    return (
-      <p role="alert" className={classes.error}>
-        The tags could not be read: {tags.error.message}
-      </p>
-    );
-  }
+  const unread = tags.error !== null && (
+    <span role="alert" className={classes.error}>
+      The tags could not be read{tags.data !== undefined && " anew"}: {tags.error.message}
+    </span>
+  );
+  if (tags.data === undefined && unread !== false) return unread;
   const found = Object.entries(tags.data ?? {});
-  if (found.length === 0 && !canChange) return null;
+  if (found.length === 0 && !canChange && unread === false) return null;
   return (
     <div className={classes.tags} role="group" aria-label="Tags">
       {found.map(([key, value]) => (
@@ -52,6 +51,7 @@ export function TagChips(props: { run: Run; canChange: boolean }): ReactElement 
         </span>
       ))}
       {canChange && <AddTag run={run.id} />}
+      {unread}
       {remove.error && (
         <span role="alert" className={classes.error}>
           {remove.error.message}

@@ -7,33 +7,46 @@ import { wholeNumber } from "@/base/numbers";
 import { MediaCard } from "@/pages/run/media/card";
 import classes from "@/pages/run/media/media.module.css";
 import { Steps } from "@/pages/run/media/steps";
-import { groupsOf, itemAt, type MediaGroup, mediaQuery, stepsOf } from "@/state/media";
+import {
+  groupsOf,
+  itemAt,
+  type MediaGroup,
+  type MediaList,
+  mediaQuery,
+  stepsOf,
+} from "@/state/media";
 import type { Run } from "@/state/run";
+import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 
 const route = getRouteApi("/runs/$run");
 type Size = "small" | "large";
 
 export function MediaTab(props: { run: Run }): ReactElement {
-  const { run } = props;
+  const media = useQuery(mediaQuery(props.run.id));
+  return (
+    <Answer found={media} waiting={<Skeleton height={320} />}>
+      {(known) => <Gallery run={props.run} media={known} />}
+    </Answer>
+  );
+}
+
+function Gallery(props: { run: Run; media: MediaList }): ReactElement {
+  const { run, media } = props;
   const { media: sought = "", step } = route.useSearch();
   const navigate = route.useNavigate();
   const [isAll, setIsAll] = useState(false);
   const [size, setSize] = useState<Size>("small");
   const wanted = useDeferredValue(sought).trim().toLowerCase();
-  const media = useQuery(mediaQuery(run.id));
-  const groups = useMemo(() => groupsOf(media.data?.items ?? []), [media.data]);
+  const groups = useMemo(() => groupsOf(media.items), [media.items]);
   const steps = useMemo(() => stepsOf(groups), [groups]);
   const found = groups.filter(({ name }) => name.toLowerCase().includes(wanted));
-  if (media.error) return <Failure error={media.error} onRetry={() => void media.refetch()} />;
-  if (media.data === undefined) return <Skeleton height={320} />;
   if (groups.length === 0) {
     return (
       <Empty
         title={
-          media.data.prunedCount > 0
-            ? `Retention has deleted all ${wholeNumber(media.data.prunedCount)} items for their age.`
+          media.prunedCount > 0
+            ? `Retention has deleted all ${wholeNumber(media.prunedCount)} items for their age.`
             : "This run has no media."
         }
         code={`run.log_image("samples", "samples.png", step=0)\nrun.log_table("predictions", rows, step=0)`}
@@ -96,9 +109,9 @@ export function MediaTab(props: { run: Run }): ReactElement {
           />
         )}
       </div>
-      {media.data.prunedCount > 0 && (
+      {media.prunedCount > 0 && (
         <p className={classes.quiet}>
-          Retention has deleted {wholeNumber(media.data.prunedCount)} items for their age.
+          Retention has deleted {wholeNumber(media.prunedCount)} items for their age.
         </p>
       )}
       {found.length === 0 && <Empty title="No key matches the search." />}

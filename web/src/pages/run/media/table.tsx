@@ -4,8 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
 import { shortNumber } from "@/base/numbers";
 import classes from "@/pages/run/media/media.module.css";
-import { type MediaItem, tableQuery } from "@/state/media";
-import { Failure } from "@/widgets/failure";
+import { type MediaItem, type TableContent, tableQuery } from "@/state/media";
+import { Answer } from "@/widgets/answer";
 import { VirtualRows } from "@/widgets/virtual_rows";
 
 const CELL_LETTERS = 300;
@@ -13,9 +13,15 @@ const COLUMN_WIDTH_MIN = 96;
 
 export function MediaTable(props: { run: string; item: MediaItem }): ReactElement {
   const table = useQuery(tableQuery(props.run, props.item.id));
-  if (table.error) return <Failure error={table.error} onRetry={() => void table.refetch()} />;
-  if (table.data === undefined) return <Skeleton height={160} />;
-  const { columns, data } = table.data;
+  return (
+    <Answer found={table} waiting={<Skeleton height={160} />}>
+      {(known) => <TableRows name={props.item.key} table={known} />}
+    </Answer>
+  );
+}
+
+function TableRows(props: { name: string; table: TableContent }): ReactElement {
+  const { columns, data } = props.table;
   const grid = {
     gridTemplateColumns: `repeat(${columns.length}, minmax(0, 1fr))`,
     minWidth: columns.length * COLUMN_WIDTH_MIN,
@@ -23,7 +29,7 @@ export function MediaTable(props: { run: string; item: MediaItem }): ReactElemen
   const isNumeric = columns.map((_, column) => typeof data[0]?.[column] === "number");
   return (
     <VirtualRows
-      label={`Table ${props.item.key}`}
+      label={`Table ${props.name}`}
       className={classes.table}
       count={data.length}
       rowHeight={28}

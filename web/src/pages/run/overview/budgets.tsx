@@ -7,7 +7,7 @@ import { wholeNumber } from "@/base/numbers";
 import { sizeText } from "@/base/sizes";
 import classes from "@/pages/run/overview/overview.module.css";
 import { budgetsQuery, isLive, type Run } from "@/state/run";
-import { Failure } from "@/widgets/failure";
+import { Answer } from "@/widgets/answer";
 
 type Use = Schemas["BudgetUse"];
 
@@ -20,10 +20,14 @@ export function Budgets(props: { run: Run }): ReactElement {
     ...budgetsQuery(run.id),
     refetchInterval: isLive(run) ? LIVE_MS : false,
   });
-  if (budgets.error) {
-    return <Failure error={budgets.error} onRetry={() => void budgets.refetch()} />;
-  }
-  if (budgets.data === undefined) return <Skeleton height={320} />;
+  return (
+    <Answer found={budgets} waiting={<Skeleton height={320} />}>
+      {(known) => <BudgetTable budgets={known} />}
+    </Answer>
+  );
+}
+
+function BudgetTable(props: { budgets: Record<string, Use> }): ReactElement {
   return (
     <div className={classes.budgets} tabIndex={0} role="group" aria-label="Budgets">
       <table>
@@ -37,7 +41,7 @@ export function Budgets(props: { run: Run }): ReactElement {
           </tr>
         </thead>
         <tbody>
-          {Object.entries(budgets.data).map(([name, use]) => (
+          {Object.entries(props.budgets).map(([name, use]) => (
             <BudgetRow key={name} name={name} use={use} />
           ))}
         </tbody>

@@ -7,7 +7,7 @@ import { type Leaf, NestedRows } from "@/pages/run/nested_rows";
 import classes from "@/pages/run/overview/overview.module.css";
 import { Section } from "@/pages/run/overview/section";
 import { attemptsQuery, documentQuery, type Run } from "@/state/run";
-import { Failure } from "@/widgets/failure";
+import { Answer } from "@/widgets/answer";
 
 interface Producer {
   stream: string;
@@ -65,15 +65,15 @@ function Document(props: DocumentProps): ReactElement {
   const found = useQuery(documentQuery(run, name, producer));
   return (
     <Section title={title} aside={aside}>
-      {found.error ? (
-        <Failure error={found.error} onRetry={() => void found.refetch()} />
-      ) : found.data === undefined ? (
-        <Skeleton height={96} />
-      ) : found.data === null ? (
-        <p className={classes.none}>None was kept.</p>
-      ) : (
-        <Content label={title} content={found.data.content} />
-      )}
+      <Answer key={JSON.stringify(producer)} found={found} waiting={<Skeleton height={96} />}>
+        {(document) =>
+          document === null ? (
+            <p className={classes.none}>None was kept.</p>
+          ) : (
+            <Content label={title} content={document.content} />
+          )
+        }
+      </Answer>
     </Section>
   );
 }

@@ -5,19 +5,28 @@ import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useMemo } from "react";
 import { utcTime } from "@/base/times";
 import { type Leaf, NestedRows } from "@/pages/run/nested_rows";
-import { paramsQuery, type Run } from "@/state/run";
+import { type Param, paramsQuery, type Run } from "@/state/run";
+import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 
 const route = getRouteApi("/runs/$run");
 
 export function ParamsTab(props: { run: Run }): ReactElement {
+  const params = useQuery(paramsQuery(props.run.id));
+  return (
+    <Answer found={params} waiting={<Skeleton height={240} />}>
+      {(known) => <Params params={known} />}
+    </Answer>
+  );
+}
+
+function Params(props: { params: Record<string, Param> }): ReactElement {
+  const { params } = props;
   const { params: sought = "", tree: isTree = false } = route.useSearch();
   const navigate = route.useNavigate();
-  const params = useQuery(paramsQuery(props.run.id));
   const leaves = useMemo(
     () =>
-      Object.entries(params.data ?? {}).map(([key, param]): [string, Leaf] => [
+      Object.entries(params).map(([key, param]): [string, Leaf] => [
         key,
         {
           text: param.text,
@@ -25,10 +34,8 @@ export function ParamsTab(props: { run: Run }): ReactElement {
           title: `${param.source}${param.user ? `, ${param.user}` : ""}, ${utcTime(param.time)}`,
         },
       ]),
-    [params.data],
+    [params],
   );
-  if (params.error) return <Failure error={params.error} onRetry={() => void params.refetch()} />;
-  if (params.data === undefined) return <Skeleton height={240} />;
   if (leaves.length === 0) {
     return (
       <Empty
