@@ -12,15 +12,14 @@ from mapi.access.audit import record
 from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError
 from mapi.series.budgets import UNLIMITED, merged_budgets, point_bytes
-from mapi.wire.administration import UsageAnswer, UsageRow
-from mapi.wire.enums import Scope
+from mapi.wire.administration import ProjectBudget, UsageAnswer, UsageRow
+from mapi.wire.enums import Budget, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mapi.access.rights import Principal
     from mapi.database.door import Connection
-    from mapi.wire.enums import Budget
 
 __all__ = ["changed_limits", "measure_usage", "merged_limits", "read_limits", "set_project_limits"]
 
@@ -94,10 +93,12 @@ def _is_above(limit: int | str, most: int | str) -> bool:
 
 
 async def measure_usage(connection: Connection) -> UsageAnswer:
-    """Return what the visible projects keep, from the counters of their runs."""
+    """Return what the visible projects keep, and how near their runs are to their budgets."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query("access.usage"))
         rows = await cursor.fetchall()
+        await cursor.execute(query("access.budget_use"))
+        budgets = {row["project"]: _budgets(row) for row in await cursor.fetchall()}
     return UsageAnswer(
         projects=[
             UsageRow(
@@ -112,8 +113,25 @@ async def measure_usage(connection: Connection) -> UsageAnswer:
                 },
                 media_items=row["media_items"],
                 media_bytes=row["media_bytes"],
+                budgets=budgets[row["project"]],
             )
             for row in rows
         ],
         measured=datetime.now(UTC),
     )
+
+
+def _budgets(row: Mapping[str, Any]) -> dict[Budget, ProjectBudget]:
+    limits = merged_limits(row["tenant_limits"], row["project_limits"])
+    dropped = row["dropped"]
+    none = {"items": 0, "runs": 0}
+    return {
+        budget: ProjectBudget(
+            # Of one series or one item nobody has counted the most.
+            used=row.get(budget.value),
+            limit=limits[budget.value],
+            dropped=dropped.get(budget.value, none)["items"],
+            full_runs=dropped.get(budget.value, none)["runs"],
+        )
+        for budget in Budget
+    }

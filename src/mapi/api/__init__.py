@@ -10,6 +10,6 @@ several routes share: `query_readers`, `links` to next pages, `preconditions` on
 
 One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
 `events`, `exports`, `params`, `tags`, `logs`, `media`, `uploads`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
-`tokens`, `members`, `projects`, `limits`, `run_budgets`, `audit`, `sessions`, `sign_in`, `home`, `oidc`, `health` and
+`tokens`, `members`, `projects`, `limits`, `retention`, `run_budgets`, `audit`, `sessions`, `sign_in`, `home`, `oidc`, `health` and
 `metrics_page`.
 """

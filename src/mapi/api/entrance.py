@@ -1,4 +1,4 @@
-"""What the operator decides about the way in: which hosts, which cookie, how many requests."""
+"""What the operator decides about requests: which hosts, which cookie, how many, and what they are told."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mapi.config import OidcSettings  # noqa: TC001 - routes are given this class, by its types
+from mapi.tracking.freed import Retention
 
 __all__ = ["HEARTBEAT_SECONDS", "Entrance", "host_of"]
 
@@ -41,6 +42,8 @@ class Entrance:
     """What else opens ``/metrics``."""
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     """How often the client of a run should say that it lives."""
+    retention: Retention = field(default_factory=Retention)
+    """How long what is kept, for who asks; to delete is another's."""
     oidc: OidcSettings | None = None
     """The identity provider."""
 

@@ -71,7 +71,7 @@ async def write(
 async def usage(
     request: Request[Principal, Any, Any], database: NamedDependency[Database]
 ) -> UsageAnswer:
-    """Return rows and bytes by project and kind, of the projects that you see."""
+    """Return rows and bytes by kind of the projects that you see, and how each stands with its budgets."""
     async with database.transaction(request.user.reach) as connection:
         return await measure_usage(connection)
 

@@ -3,7 +3,7 @@
 One module a command, loaded when it is asked for: `mapi --help` must not pay for a web server. They
 are `serve`, `migrate`, `doctor`, `backup`, `restore` and `admin` for who keeps a server, `login`, `logout`,
 `runs` (with `run_reading`, `run_media`, `run_writing`, `run_life`, `run_comparing` and `run_files`), `projects`, `experiments`, `views`,
-`limits`, `usage` and `completion` for who uses one. `upkeep` are the commands of `admin` that delete and compact, `desk` what they
+`limits`, `usage`, `retention` and `completion` for who uses one. `upkeep` are the commands of `admin` that delete and compact, `desk` what they
 share. `settings` are the options that the first share, `grouping` says how a group takes its words, and `confirming` asks before what is for good; the others ask by
 `asking`, read words by `naming`, print by `printing` (`pruned` says what is gone of a run), show a `transfers` bar and
 complete words by `candidates`, those of `admin` by `desk_candidates`, as `shells` ask. `failure` makes one line of an error.
@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "views": "Keep searches under a name.",
     "limits": "List what a run may keep.",
     "usage": "List what is kept.",
+    "retention": "List what is deleted for its age.",
     "completion": "Print the lines that turn on tab completion.",
 }
 

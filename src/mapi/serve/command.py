@@ -173,6 +173,7 @@ def entrance_of(settings: Settings, *, host: str, secret: bytes) -> Entrance:
         == "info",
         metrics_open=is_private and settings.metrics_token is None,
         metrics_token=settings.metrics_token,
+        retention=retention_of(settings),
         oidc=settings.oidc,
         # A run misses three before it counts as lost.
         heartbeat_seconds=min(HEARTBEAT_SECONDS, settings.heartbeat_timeout_seconds / 4),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mapi.access.projects import project_names
 from mapi.database.queries import query
 from mapi.tracking.freed import Freed
-from mapi.tracking.keeping import kept_runs
+from mapi.tracking.keeping import kept_by_rule, kept_runs
+from mapi.wire.administration import RetentionAnswer, RetentionRow, RetentionRule
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -16,20 +18,70 @@ if TYPE_CHECKING:
     from mapi.database.door import Database, Reach
     from mapi.tracking.freed import Retention
 
-__all__ = ["foresee"]
+__all__ = ["foresee", "read_retention"]
 
 #: Runs of one look.
 _LOOK_MAX: Final = 200
 _NO_RUN: Final = UUID(int=0)
 
 
-async def foresee(database: Database, reach: Reach, *, retention: Retention) -> dict[str, Freed]:
+async def read_retention(
+    database: Database, reach: Reach, *, retention: Retention
+) -> RetentionAnswer:
+    """Return how long what is kept, what each rule keeps, and what `apply` would delete now.
+
+    Args:
+        database: where the rows are.
+        reach: the projects that are asked about.
+        retention: how long what is kept.
+    """
+    ruled = await kept_by_rule(database, reach)
+    kept = sorted({run for _, runs in ruled for run in runs})
+    foreseen = await foresee(database, reach, retention=retention, kept=kept)
+    return RetentionAnswer(
+        trash_days=retention.trash_days,
+        tracking_days=retention.tracking_days,
+        media_days=retention.media_days,
+        rules=[
+            RetentionRule(
+                number=rule.number,
+                project=rule.project,
+                filter=rule.filter,
+                best=rule.best,
+                sort=rule.sort,
+                kept_runs=len(runs),
+            )
+            for rule, runs in ruled
+        ],
+        projects=[
+            RetentionRow(
+                project=project,
+                purged_runs=freed.purged_runs,
+                pruned_runs=freed.pruned_runs,
+                kept_runs=freed.kept_runs,
+                points=freed.points,
+                log_lines=freed.log_lines,
+                spans=freed.spans,
+                media_items=freed.media_items,
+                rows=freed.rows,
+                size_bytes=freed.size_bytes,
+            )
+            for project, freed in sorted(foreseen.items())
+        ],
+        measured=datetime.now(UTC),
+    )
+
+
+async def foresee(
+    database: Database, reach: Reach, *, retention: Retention, kept: list[UUID] | None = None
+) -> dict[str, Freed]:
     """Return by project what `apply` would delete of a tenant now.
 
     Args:
         database: where the rows are.
-        reach: all of the tenant.
+        reach: all of the tenant, or the projects that are asked about.
         retention: how long what is kept.
+        kept: the runs that rules keep; by default they are looked for.
     """
     found: dict[int, Freed] = {}
 
@@ -56,7 +108,8 @@ async def foresee(database: Database, reach: Reach, *, retention: Retention) -> 
                     compacted_points=row[8],
                 ),
             )
-    kept = await _kept(database, reach, retention)
+    if kept is None:
+        kept = await _kept(database, reach, retention)
     if retention.tracking_days is not None:
         async for project_id, freed in _foresee_pruning(
             database, reach, days=retention.tracking_days, kept=kept

@@ -31,7 +31,15 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection, Database, Reach
     from mapi.search import Position
 
-__all__ = ["BEST_MAX", "Rule", "add_rule", "kept_runs", "list_rules", "remove_rule"]
+__all__ = [
+    "BEST_MAX",
+    "Rule",
+    "add_rule",
+    "kept_by_rule",
+    "kept_runs",
+    "list_rules",
+    "remove_rule",
+]
 
 _logger: Final = logging.getLogger("mapi.tracking")
 #: Runs that one rule keeps for their place in an order.
@@ -122,29 +130,36 @@ async def kept_runs(database: Database, reach: Reach) -> list[UUID]:
 
     A rule that cannot be read keeps every run of its project.
     """
+    found = await kept_by_rule(database, reach)
+    return sorted({run for _, runs in found for run in runs})
+
+
+async def kept_by_rule(database: Database, reach: Reach) -> list[tuple[Rule, set[UUID]]]:
+    """Return the rules of a tenant by project, each with the runs that it keeps now."""
     async with database.transaction(reach) as connection:
         cursor = await connection.execute(query("retention.list_rules"))
-        rules = await cursor.fetchall()
-    kept: set[UUID] = set()
-    for number, _, filters, sort, best, project_id in rules:
-        try:
-            search = _search(project_id, filters, sort)
-        except InvalidError as error:
-            # Written under an older grammar, say. Nobody knows what it kept, so all of its project
-            # stays; the rules of the others hold.
-            _logger.warning(
-                "rule %d cannot be read, so no run of its project goes for its age: %s",
-                number,
-                error,
-            )
-            kept |= await _matching(database, reach, _search(project_id, "", ""))
-            continue
-        kept |= await (
-            _matching(database, reach, search)
-            if best is None
-            else _best(database, reach, search, count=best)
+        rows = await cursor.fetchall()
+    return [
+        (rule := Rule(*row), await _kept_by(database, reach, rule, project_id=project_id))
+        for *row, project_id in rows
+    ]
+
+
+async def _kept_by(database: Database, reach: Reach, rule: Rule, *, project_id: int) -> set[UUID]:
+    try:
+        search = _search(project_id, rule.filter, rule.sort)
+    except InvalidError as error:
+        # Written under an older grammar, say. Nobody knows what it kept, so all of its project
+        # stays; the rules of the others hold.
+        _logger.warning(
+            "rule %d cannot be read, so no run of its project goes for its age: %s",
+            rule.number,
+            error,
         )
-    return sorted(kept)
+        return await _matching(database, reach, _search(project_id, "", ""))
+    if rule.best is None:
+        return await _matching(database, reach, search)
+    return await _best(database, reach, search, count=rule.best)
 
 
 def _search(project_id: int, filters: str, sort: str) -> Search:

@@ -1,4 +1,4 @@
-"""The structs of administration: projects, members, tokens, limits, usage, audit, health."""
+"""The structs of administration: projects, members, tokens, limits, usage, retention, audit, health."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
@@ -22,9 +22,13 @@ __all__ = [
     "MemberBody",
     "MemberFacts",
     "MemberPage",
+    "ProjectBudget",
     "ProjectCreate",
     "ProjectFacts",
     "ProjectPage",
+    "RetentionAnswer",
+    "RetentionRow",
+    "RetentionRule",
     "RunBudgets",
     "TokenCreate",
     "TokenFacts",
@@ -160,6 +164,23 @@ class RunBudgets(Answer, kw_only=True):
     budgets: Annotated[dict[Budget, BudgetUse], Meta(description="By budget.")]
 
 
+class ProjectBudget(Answer, kw_only=True):
+    """How the runs of a project stand with one budget, each of which may use all of it."""
+
+    used: Annotated[
+        int | None,
+        Meta(
+            description="The most that one run has used; null where each series or item is measured."
+        ),
+    ]
+    limit: Annotated[
+        LimitValue,
+        Meta(description="How much a run may, unless it was made with a limit of its own."),
+    ]
+    dropped: Annotated[int, Meta(description="What it had no room for, of all runs.")]
+    full_runs: Annotated[int, Meta(description="Of how many runs it dropped something.")]
+
+
 class UsageRow(Answer, kw_only=True):
     """What one project takes."""
 
@@ -169,12 +190,68 @@ class UsageRow(Answer, kw_only=True):
     size_bytes: Annotated[dict[str, int], Meta(description="Bytes by kind; of points about.")]
     media_items: Annotated[int, Meta(description="Media items.")]
     media_bytes: Annotated[int, Meta(description="Bytes of their content.")]
+    budgets: Annotated[
+        dict[Budget, ProjectBudget],
+        Meta(description="How near its runs are to what each of them may keep."),
+    ]
 
 
 class UsageAnswer(Answer, kw_only=True):
     """`GET /v1/usage`."""
 
     projects: Annotated[list[UsageRow], Meta(description="By name.")]
+    measured: Annotated[datetime, Meta(description="When it was counted.")]
+
+
+class RetentionRule(Answer, kw_only=True):
+    """Which runs of a project are kept whatever their age."""
+
+    number: Annotated[int, Meta(description="Names it in `mapi admin retention`.")]
+    project: Annotated[str, Meta(description="Whose runs.")]
+    filter: Annotated[str, Meta(description="Those that match; empty: all.")]
+    best: Annotated[int | None, Meta(description="So many of them; null: all.")]
+    sort: Annotated[str, Meta(description="In which order they are the best.")]
+    kept_runs: Annotated[int, Meta(description="How many it keeps now.")]
+
+
+class RetentionRow(Answer, kw_only=True):
+    """What a pass of retention would delete of one project now."""
+
+    project: Annotated[str, Meta(description="The project's name.")]
+    purged_runs: Annotated[int, Meta(description="Runs whose days in the trash are over.")]
+    pruned_runs: Annotated[
+        int, Meta(description="Old runs that lose points with a step, log lines and spans.")
+    ]
+    kept_runs: Annotated[int, Meta(description="Old runs that would, and that a rule keeps.")]
+    points: Annotated[int, Meta(description="Points.")]
+    log_lines: Annotated[int, Meta(description="Log lines.")]
+    spans: Annotated[int, Meta(description="Spans.")]
+    media_items: Annotated[int, Meta(description="Media items.")]
+    rows: Annotated[int, Meta(description="All of these and the purged runs themselves.")]
+    size_bytes: Annotated[int, Meta(description="Of media exactly, of rows about.")]
+
+
+class RetentionAnswer(Answer, kw_only=True):
+    """`GET /v1/retention`: how long what is kept, and what goes now."""
+
+    trash_days: Annotated[int, Meta(description="How long a deleted run can be restored.")]
+    tracking_days: Annotated[
+        int | None,
+        Meta(
+            description="How long after the end of a run its points, log lines and spans stay; null: for ever."
+        ),
+    ]
+    media_days: Annotated[
+        int | None,
+        Meta(description="How long after the end of a run its media stay; null: for ever."),
+    ]
+    rules: Annotated[list[RetentionRule], Meta(description="By project and number.")]
+    projects: Annotated[
+        list[RetentionRow],
+        Meta(
+            description="By name; those of which a pass would delete or keep nothing are left out."
+        ),
+    ]
     measured: Annotated[datetime, Meta(description="When it was counted.")]
 
 

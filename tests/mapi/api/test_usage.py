@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.mapi.api.test_media import png
@@ -17,6 +18,7 @@ from tests.mapi.tenants_access import set_limits
 from mapi.api.app import build_app
 from mapi.tracking.changes import Changes
 from mapi.tracking.compaction import compact_run
+from mapi.wire.enums import Budget
 
 if TYPE_CHECKING:
     import asyncio
@@ -71,6 +73,44 @@ select
 """
 
 
+#: By the words of the budgets, in their order: the most that one run of the tenant has.
+MOST = """
+select
+    coalesce(max(counted.series), 0), coalesce(max(counted.points), 0), coalesce(max(counted.params), 0), coalesce(max(counted.tags), 0),
+    coalesce(max(counted.lines), 0), coalesce(max(counted.spans), 0), coalesce(max(counted.items), 0),
+    coalesce(max(counted.media_bytes), 0)
+from mapi.runs as run
+cross join lateral (
+    select
+        (
+            select count(distinct (key, labels_hash)) from mapi.run_series as one
+            where one.tenant_id = run.tenant_id and one.run_id = run.id
+        ) as series,
+        (
+            select count(*) from mapi.run_metrics as one
+            where one.tenant_id = run.tenant_id and one.run = run.id
+        ) as points,
+        (select count(*) from mapi.run_params as one where one.run_id = run.id) as params,
+        (select count(*) from mapi.run_tags as one where one.run_id = run.id) as tags,
+        (select count(*) from mapi.run_logs as one where one.run_id = run.id) as lines,
+        (select count(*) from mapi.run_spans as one where one.run_id = run.id) as spans,
+        (select count(*) from mapi.run_media as one where one.run_id = run.id) as items,
+        (select sum(size_bytes) from mapi.run_media as one where one.run_id = run.id) as media_bytes
+) as counted
+where run.tenant_id = %s
+"""
+MOST_OF = (
+    "series",
+    "points",
+    "params",
+    "tags",
+    "log_lines",
+    "spans",
+    "media_items",
+    "media_bytes",
+)
+
+
 class World:
     """Runs of a tenant, and what can be done to them."""
 
@@ -79,7 +119,12 @@ class World:
         self.runs: list[str] = []
 
     async def fill(self) -> None:
-        self.runs = [await self.caller.make_run() for _ in range(RUNS)]
+        self.runs = [
+            await self.caller.make_run(
+                params={f"p{one}": one for one in range(at + 1)}, tags={"a": "b"} if at else {}
+            )
+            for at in range(RUNS)
+        ]
 
     async def do(self, at: int, event: tuple[Any, ...]) -> None:
         """Do what an event says to one of the runs."""
@@ -189,6 +234,12 @@ class World:
             "spans": span_bytes * spans,
             "media": media,
         }
+        with psycopg.connect(self.tenant.server.superuser_url()) as connection:
+            most = connection.execute(MOST, [self.tenant.id]).fetchone()
+        assert most is not None
+        assert {name: told["budgets"][name]["used"] for name in MOST_OF} == dict(
+            zip(MOST_OF, map(int, most), strict=True)
+        )
 
 
 @settings(
@@ -220,3 +271,31 @@ def test_usage_is_what_a_count_of_rows_says(
                 connection.execute(f"delete from mapi.{table} where tenant_id = {tenant.id}")
 
     loop.run(work())
+
+
+@pytest.mark.anyio
+async def test_usage_says_how_near_runs_are_to_their_budgets(
+    caller: Caller, tenant: Tenant, stranger: Caller
+) -> None:
+    set_limits(tenant, points=4, log_lines="unlimited")
+    first, second, third = [await caller.make_run() for _ in range(3)]
+    await caller.log(first, "loss", [1.0, 2.0, 3.0])
+    for run, count in ((second, 6), (third, 5)):
+        answer = await caller.client.post(
+            f"/v1/runs/{run}/metrics",
+            json={"series": [{"key": "a", "steps": list(range(count)), "values": [0.0] * count}]},
+            headers=caller.headers,
+        )
+        assert answer.status_code == 429
+    (told,) = (await caller.get("/v1/usage"))["projects"]
+    assert told["budgets"].keys() == {budget.value for budget in Budget}
+    assert told["budgets"]["points"] == {"used": 4, "limit": 4, "dropped": 3, "full_runs": 2}
+    assert told["budgets"]["series"] == {"used": 1, "limit": 1_000, "dropped": 0, "full_runs": 0}
+    assert told["budgets"]["log_lines"]["limit"] == "unlimited"
+    assert told["budgets"]["points_per_series"]["used"] is None
+    # Another tenant's runs are nobody's neighbours.
+    (others,) = (await stranger.get("/v1/usage"))["projects"]
+    assert {one["used"] for one in others["budgets"].values()} == {0, None}
+    assert {one["dropped"] for one in others["budgets"].values()} == {0}
+    (limits,) = [(await caller.get("/v1/limits?project=default"))["tracking"]]
+    assert {name: one["limit"] for name, one in told["budgets"].items()} == limits

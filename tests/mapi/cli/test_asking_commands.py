@@ -19,6 +19,7 @@ import httpx
 import pytest
 from PIL import Image
 from tests.mapi.callers import make_token
+from tests.mapi.tenants_access import value_of
 
 if TYPE_CHECKING:
     from tests.mapi.tenants import Tenant
@@ -423,6 +424,31 @@ def test_what_may_be_kept_and_what_is_are_lists(mapi: Any, run: str) -> None:
     ]
     assert json.loads(mapi("usage", "-o", "json").out)["projects"][0]["runs"] == 1
     assert "no project" in mapi("limits", "--project", "none", code=2).err
+
+
+def test_what_goes_for_its_age_is_a_list(mapi: Any, tenant: Tenant, run: str) -> None:
+    mapi("runs", "tag", run, "keep=yes")
+    other_run = mapi("runs", "create").out.strip()
+    mapi("runs", "rm", other_run)
+    value_of(
+        tenant,
+        "update mapi.runs set trashed = now() - interval '31 days' where id = %s",
+        other_run.removeprefix("run_"),
+    )
+    value_of(
+        tenant,
+        "insert into mapi.retention_rules (tenant_id, project_id, filter) values (%s, %s, %s)",
+        tenant.id,
+        tenant.project_id,
+        "tags.keep = yes",
+    )
+    (row,) = json.loads(mapi("retention", "--format", "json").out)
+    assert (row["project"], row["purged_runs"], row["rows"]) == ("default", 1, 1)
+    (rule,) = json.loads(mapi("retention", "--rules", "--format", "json").out)
+    assert (rule["filter"], rule["kept_runs"]) == ("tags.keep = yes", 1)
+    body = json.loads(mapi("retention", "-o", "json").out)
+    assert (body["trash_days"], body["projects"], body["rules"]) == (30, [row], [rule])
+    assert "default" in mapi("retention").out
 
 
 def on_terminal(url: str, token: str, *words: str) -> tuple[str, str]:

@@ -97,9 +97,10 @@ LISTS = {
     "groups",
     "limits",
     "usage",
+    "retention",
 }
 #: They print an object as JSON.
-OBJECTS = {("admin", "limits")}
+OBJECTS = {("admin", "limits"), ("admin", "retention")}
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,9 @@ REACHED: dict[tuple[str, str], Reach] = {
         administration.LimitsAnswer,
     ),
     ("GET", "/v1/usage"): Reach(lambda ask, _: ask("limits.usage"), administration.UsageAnswer),
+    ("GET", "/v1/retention"): Reach(
+        lambda ask, _: ask("limits.retention"), administration.RetentionAnswer
+    ),
     ("GET", "/v1/audit"): Reach(
         lambda ask, _: ask("members.set", "anna", "viewer") and ask("audit.list"),
         [administration.AuditEntry],

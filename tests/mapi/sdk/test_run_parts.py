@@ -322,6 +322,12 @@ def test_limits_of_a_project_are_read_set_and_hold(asking: Asking) -> None:
     asking("runs.log_image", run, "picture", png())
     (row,) = asking("limits.usage").projects
     assert (row.project, row.runs, row.media_bytes) == ("default", 1, len(png()))
+    assert (row.budgets["media_items"].used, row.budgets["media_items"].limit) == (1, 1_000)
+
+
+def test_what_goes_for_its_age_is_told_before(asking: Asking) -> None:
+    found = asking("limits.retention")
+    assert (found.trash_days, found.tracking_days, found.rules) == (30, None, [])
 
 
 def test_members_have_roles_and_the_audit_goes_through_all_pages(

@@ -250,6 +250,81 @@ where project.tenant_id = mapi.current_tenant()
 group by project.id, project.name
 order by project.name
 
+-- name: budget_use
+-- Of each project: the most that one run of it has used, by budget, and what budgets dropped of all.
+with params as (
+    select run.project_id, max(known.count) as most
+    from (
+        select run_id, count(*) as count from run_params
+        where tenant_id = mapi.current_tenant()
+        group by run_id
+    ) as known
+    join runs as run on run.tenant_id = mapi.current_tenant() and run.id = known.run_id
+    group by run.project_id
+),
+
+tags as (
+    select run.project_id, max(known.count) as most
+    from (
+        select run_id, count(*) as count from run_tags
+        where tenant_id = mapi.current_tenant()
+        group by run_id
+    ) as known
+    join runs as run on run.tenant_id = mapi.current_tenant() and run.id = known.run_id
+    group by run.project_id
+),
+
+dropped as (
+    select
+        project_id,
+        jsonb_object_agg(budget, jsonb_build_object('items', items, 'runs', runs)) as budgets
+    from (
+        select run.project_id, found.key as budget, sum(found.value::bigint) as items, count(*) as runs
+        from runs as run
+        cross join jsonb_each_text(run.dropped -> 'counts') as found
+        where
+            run.tenant_id = mapi.current_tenant()
+            and run.dropped <> '{}'
+            and found.value::bigint > 0
+        group by run.project_id, found.key
+    ) as counted
+    group by project_id
+),
+
+used as (
+    select
+        project_id,
+        max(series_count) as series, max(point_count) as points, max(log_count) as log_lines,
+        max(log_bytes) as log_bytes, max(span_count) as spans, max(span_bytes) as span_bytes,
+        max(media_count) as media_items, max(media_bytes) as media_bytes
+    from runs
+    where tenant_id = mapi.current_tenant()
+    group by project_id
+)
+
+select
+    project.name as project,
+    tenant.limits as tenant_limits,
+    project.limits as project_limits,
+    coalesce(used.series, 0) as series,
+    coalesce(used.points, 0) as points,
+    coalesce(params.most, 0) as params,
+    coalesce(tags.most, 0) as tags,
+    coalesce(used.log_lines, 0) as log_lines,
+    coalesce(used.log_bytes, 0) as log_bytes,
+    coalesce(used.spans, 0) as spans,
+    coalesce(used.span_bytes, 0) as span_bytes,
+    coalesce(used.media_items, 0) as media_items,
+    coalesce(used.media_bytes, 0) as media_bytes,
+    coalesce(dropped.budgets, '{}') as dropped
+from projects as project
+join tenants as tenant on tenant.id = project.tenant_id
+left join used on used.project_id = project.id
+left join params on params.project_id = project.id
+left join tags on tags.project_id = project.id
+left join dropped on dropped.project_id = project.id
+where project.tenant_id = mapi.current_tenant()
+
 -- name: delete_old_keys
 -- So many that no transaction grows long; those that a request takes anew just now are passed over.
 delete from idempotency_keys as one

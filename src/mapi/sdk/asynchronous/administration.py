@@ -23,6 +23,7 @@ from mapi.wire.administration import (
     ProjectCreate,
     ProjectFacts,
     ProjectPage,
+    RetentionAnswer,
     TokenCreate,
     TokenFacts,
     TokenMade,
@@ -155,7 +156,7 @@ class AsyncMembers(AsyncResource):
 
 
 class AsyncLimits(AsyncResource):
-    """Limits: what a run may keep, and what is kept."""
+    """Limits: what a run may keep, what is kept, and what goes for its age."""
 
     async def get(self, *, project: str | None = None) -> LimitsAnswer:
         """Return what holds for a run of a project, and for one request.
@@ -188,8 +189,15 @@ class AsyncLimits(AsyncResource):
         return await self._put("limits", answer=LimitsAnswer, body=checked(sent, LimitsBody))
 
     async def usage(self) -> UsageAnswer:
-        """Return rows and bytes by kind, of each project that you see."""
+        """Return rows and bytes by kind of each project that you see, and how it stands with budgets."""
         return await self._get("usage", answer=UsageAnswer)
+
+    async def retention(self) -> RetentionAnswer:
+        """Return how long what is kept, what each rule keeps, and what a pass would delete now.
+
+        It deletes nothing. It tells of the projects that you are an admin of.
+        """
+        return await self._get("retention", answer=RetentionAnswer)
 
 
 class AsyncAudit(AsyncResource):

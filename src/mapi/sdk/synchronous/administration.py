@@ -25,6 +25,7 @@ from mapi.wire.administration import (
     ProjectCreate,
     ProjectFacts,
     ProjectPage,
+    RetentionAnswer,
     TokenCreate,
     TokenFacts,
     TokenMade,
@@ -153,7 +154,7 @@ class Members(Resource):
 
 
 class Limits(Resource):
-    """Limits: what a run may keep, and what is kept."""
+    """Limits: what a run may keep, what is kept, and what goes for its age."""
 
     def get(self, *, project: str | None = None) -> LimitsAnswer:
         """Return what holds for a run of a project, and for one request.
@@ -186,8 +187,15 @@ class Limits(Resource):
         return self._put("limits", answer=LimitsAnswer, body=checked(sent, LimitsBody))
 
     def usage(self) -> UsageAnswer:
-        """Return rows and bytes by kind, of each project that you see."""
+        """Return rows and bytes by kind of each project that you see, and how it stands with budgets."""
         return self._get("usage", answer=UsageAnswer)
+
+    def retention(self) -> RetentionAnswer:
+        """Return how long what is kept, what each rule keeps, and what a pass would delete now.
+
+        It deletes nothing. It tells of the projects that you are an admin of.
+        """
+        return self._get("retention", answer=RetentionAnswer)
 
 
 class Audit(Resource):
