@@ -35,6 +35,7 @@ from mapi.api import (
     params,
     points,
     projects,
+    retention,
     run_budgets,
     runs,
     searches,
@@ -53,7 +54,7 @@ from mapi.api.guards import guarded
 from mapi.api.meters import Meters
 from mapi.api.methods import Methods
 from mapi.api.oidc import IdentityProvider
-from mapi.api.pages import PagesFront
+from mapi.api.pages import PagesFront, tidied_page
 from mapi.api.problems import answers_by_exception
 from mapi.api.rights import check_declared
 from mapi.errors import MapiError
@@ -98,6 +99,7 @@ _ROUTES = (
     limits.read,
     limits.write,
     limits.usage,
+    retention.read,
     audit.read,
     runs.create,
     runs.read,
@@ -230,6 +232,7 @@ def build_app(
         entrance=entrance,
         meters=meters,
         methods=methods,
+        tidied=tidied_page,
     )
     return app
 

@@ -20,7 +20,7 @@ from mapi.wire.enums import ProblemCode
 from mapi.wire.problems import PROBLEM_MEDIA_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
@@ -63,12 +63,27 @@ _STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
 
 
 class Front:
-    """The outermost layer of the application."""
+    """The outermost layer of the application.
+
+    Args:
+        app: what answers.
+        entrance: which hosts and origins are ours.
+        meters: count requests.
+        methods: what the application answers to.
+        tidied: from a request to the address of the page that it means with a slash too many, if any.
+    """
 
     def __init__(
-        self, app: ASGIApp, *, entrance: Entrance, meters: Meters, methods: Methods
+        self,
+        app: ASGIApp,
+        *,
+        entrance: Entrance,
+        meters: Meters,
+        methods: Methods,
+        tidied: Callable[[HTTPScope], bytes | None],
     ) -> None:
         self._app = app
+        self._tidied = tidied
         self._methods = methods
         self._entrance = entrance
         self._meters = meters
@@ -92,6 +107,11 @@ class Front:
         self._meters.under_way.inc()
         try:
             refused = self._refusal(scope)
+            where = None if refused is not None else self._tidied(scope)
+            if where is not None:
+                await _lead(traffic.send, where)
+                return
+            refused = refused or _refused_slash(scope)
             if refused is None:
                 await self._app(asked, traffic.receive, traffic.send)
             else:
@@ -240,6 +260,10 @@ def _refused_address(scope: HTTPScope) -> Exception | None:
         return InvalidError(Fault("/path", f"{scope['path'][:200]!r} has U+0000; leave it out"))
     if b"%00" in scope["query_string"]:
         return InvalidError(Fault("/query", "U+0000 cannot be stored; leave it out"))
+    return None
+
+
+def _refused_slash(scope: HTTPScope) -> Exception | None:
     if scope["raw_path"].endswith(b"/") and scope["raw_path"] != b"/":
         # Clients tidy addresses: what was to name a part of a thing must not mean all of it.
         return NotFoundError(
@@ -257,6 +281,13 @@ def _headless(message: Any) -> list[Any]:
 
 def _too_much(code: ProblemCode, message: str) -> InvalidError:
     return InvalidError(Fault("", message, code=code))
+
+
+async def _lead(send: Send, where: bytes) -> None:
+    """Lead to another address of this server."""
+    headers = [(b"location", where), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 308, "headers": headers})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _answer(send: Send, error: Exception, request_id: str) -> None:

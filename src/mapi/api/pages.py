@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
     from mapi.api.methods import Methods
 
-__all__ = ["PAGE_ROOMS", "PageFile", "Pages", "PagesFront", "built_pages", "is_page"]
+__all__ = [
+    "PAGE_ROOMS",
+    "PageFile",
+    "Pages",
+    "PagesFront",
+    "built_pages",
+    "is_page",
+    "tidied_page",
+]
 
 #: The first part of every address that a page has.
 PAGE_ROOMS: Final = ("runs", "compare", "experiments", "settings")
@@ -154,6 +162,25 @@ def built_pages() -> Pages | None:
 def is_page(path: str) -> bool:
     """Say whether an address is a page's."""
     return path == "/" or (path[:1] == "/" and path.split("/", 2)[1] in PAGE_ROOMS)
+
+
+def tidied_page(scope: HTTPScope) -> bytes | None:
+    """Return the address of the page that is asked for with slashes at its end, without them.
+
+    People and proxies add such. It is an address of this server, whatever stands in it.
+    """
+    raw, path = scope["raw_path"], scope["path"].rstrip("/")
+    if (
+        scope["method"] not in {"GET", "HEAD"}
+        or not raw.endswith(b"/")
+        # A page begins with its room, so what is left begins with one slash and no other host.
+        or raw[:1] != b"/"
+        or not path
+        or not is_page(path)
+    ):
+        return None
+    query = scope["query_string"]
+    return raw.rstrip(b"/") + (b"?" + query if query else b"")
 
 
 class PagesFront:

@@ -69,6 +69,64 @@ async def test_every_address_of_a_page_is_the_same_document(paged: Litestar, pat
 
 
 @pytest.mark.parametrize(
+    ("path", "leads"),
+    [
+        *((f"/{one}/", f"/{one}") for one in PAGE_ROOMS),
+        ("/runs/run_1/", "/runs/run_1"),
+        ("/runs//", "/runs"),
+        (
+            "/runs/?filter=name%20%3D%20a%2Fb&sort=-created",
+            "/runs?filter=name%20%3D%20a%2Fb&sort=-created",
+        ),
+        ("/runs/?", "/runs"),
+        ("/compare/?ids=a,b/", "/compare?ids=a,b/"),
+        ("/experiments/%C3%A4%2F/", "/experiments/%C3%A4%2F"),
+        ("/runs//evil.example/", "/runs//evil.example"),
+        ("/runs/?to=//evil.example/", "/runs?to=//evil.example/"),
+        ("/runs/%0d%0aset-cookie:%20a/", "/runs/%0d%0aset-cookie:%20a"),
+    ],
+)
+async def test_a_page_with_a_slash_behind_it_leads_to_the_page(
+    paged: Litestar, app: Litestar, path: str, leads: str
+) -> None:
+    # Without a build too: that leads on to how to make one.
+    for one in (paged, app):
+        async with client_of(one, headers=HTML) as client:
+            for method in ("GET", "HEAD"):
+                answer = await client.request(method, path)
+                assert (answer.status_code, answer.headers["location"]) == (308, leads)
+                assert answer.content == b""
+                where = answer.url.join(answer.headers["location"])
+                assert (where.scheme, where.netloc) == (answer.url.scheme, answer.url.netloc)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//evil.example/",
+        "///evil.example/",
+        "/%2Fevil.example/",
+        "/%5Cevil.example/",
+        "//evil.example/runs/",
+        "/runs@evil.example/",
+        "/v1/runs/",
+        "/healthz/",
+        "//",
+    ],
+)
+async def test_no_other_address_with_a_slash_behind_it_leads_anywhere(
+    paged: Litestar, path: str
+) -> None:
+    address = f"http://127.0.0.1:8765{path}"
+    async with client_of(paged, headers=HTML) as client:
+        answer = await client.get(address)
+        assert (answer.status_code, "location" in answer.headers) == (404, False)
+        assert answer.json()["code"] == "NOT_FOUND"
+        # Nor is a write led on.
+        assert (await client.post("http://127.0.0.1:8765/runs/")).status_code == 404
+
+
+@pytest.mark.parametrize(
     ("path", "status"),
     [
         ("/runsx", 404),
