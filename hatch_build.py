@@ -256,6 +256,8 @@ def _why(arguments: tuple[str, ...], code: int, printed: str) -> str:
 def main() -> int:
     """Build the pages of this checkout."""
     root = Path(__file__).resolve().parent
+    if not is_fresh(root):
+        print("building the pages; with npm's packages to fetch, a minute", file=sys.stderr)
     try:
         is_new = build(root)
     except PagesError as error:

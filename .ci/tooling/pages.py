@@ -14,7 +14,7 @@ from typing import Any
 # Run within the environment it finds its own room; imported, the room is there.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tooling.environment import ROOT, VENV, DevError, python_of
+from tooling.environment import ROOT, VENV, DevError, python_of, say
 
 #: Scripts of the first page, compressed: what a browser reads before anything can be done.
 FIRST_PAGE_BYTES_MAX = 250_000
@@ -52,7 +52,9 @@ def build_pages() -> int:
     )
     if done.returncode != 0:
         raise DevError("the pages were not built; the reason stands above")
-    print(done.stdout, end="")
+    built = json.loads(done.stdout)
+    what = "built" if built["built"] else "there, and as new as their sources"
+    say(f"the pages are {what}: {built['files']} files, {built['bytes'] / 1_000_000:.1f} MB")
     return done.returncode
 
 

@@ -37,6 +37,13 @@ PROGRAMS = {
 }
 #: What `usr/bin` has is a script that looks for the program where it would be installed.
 BINARIES = {"chromium": "usr/lib/chromium/chromium"}
+#: What a page means by a family; without Fontconfig's own settings, a face with serifs would be taken.
+FACES = {
+    **dict.fromkeys(
+        ("system-ui", "ui-sans-serif", "sans-serif", "sans"), ("Liberation Sans", "DejaVu Sans")
+    ),
+    **dict.fromkeys(("ui-monospace", "monospace"), ("Liberation Mono", "DejaVu Sans Mono")),
+}
 #: Where the programs of installed packages are; PostgreSQL's are not on the PATH.
 PLACES = ("usr/lib/postgresql/15/bin", "usr/sbin", "usr/bin")
 
@@ -148,6 +155,12 @@ def _write_fonts(root: Path) -> None:
     (SERVICES / "fonts.conf").write_text(
         '<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n<fontconfig>\n'
         + "".join(f"<dir>{folder}</dir>\n" for folder in folders)
+        + "".join(
+            f'<alias binding="strong"><family>{family}</family><prefer>'
+            + "".join(f"<family>{face}</family>" for face in faces)
+            + "</prefer></alias>\n"
+            for family, faces in FACES.items()
+        )
         + f"<cachedir>{SERVICES / 'fonts'}</cachedir>\n</fontconfig>\n"
     )
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.acceptance.platform_servers import Server
     from tests.browser.views import View
 
+    import mapi
+
 
 def path_of(view: View) -> str:
     return urlsplit(view.page.url).path
@@ -95,3 +97,24 @@ def test_whoever_followed_a_link_sees_what_it_shows_after_the_sign_in(
     view.page.keyboard.press("Enter")
     view.page.wait_for_url("**/experiments?q=warm-up&show=all")
     expect(view.page.get_by_label("Find by name")).to_have_value("warm-up")
+
+
+def test_the_pages_are_drawn_in_a_face_without_serifs(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    view = open_view()
+    page = view.open(f"/runs?project={api.project}")
+    devtools = page.context.new_cdp_session(page)
+    for domain in ("DOM", "CSS"):
+        devtools.send(f"{domain}.enable")
+    root = devtools.send("DOM.getDocument")["root"]["nodeId"]
+    nodes = devtools.send("DOM.querySelectorAll", {"nodeId": root, "selector": "body *"})[
+        "nodeIds"
+    ]
+    faces = {
+        font["familyName"]
+        for node in nodes
+        for font in devtools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+    }
+    assert faces
+    assert [face for face in faces if "Sans" not in face and "Mono" not in face] == []
