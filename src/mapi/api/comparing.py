@@ -40,8 +40,12 @@ async def compare_runs(  # noqa: PLR0917 - the query's own parameters, given by 
     ids: FromQuery[str],
     keys: FromQuery[str | None] = None,
     buckets: Annotated[int, QueryParameter(ge=1, le=_BUCKETS_MAX)] = 200,
+    curves: FromQuery[bool] = True,  # noqa: FBT002 - of the query
 ) -> Response[Comparison | None]:
-    """Return 2 to 10 runs side by side; a param that a run lacks counts as different."""
+    """Return 2 to 10 runs side by side; a param that a run lacks counts as different.
+
+    With `curves=false` no points are read: the summaries of the series come without their curves.
+    """
     run_ids = [uuid_from_text(RUN, one) for one in _listed(ids, "ids", COMPARED_RUNS_MAX)]
     if len(set(run_ids)) != len(run_ids) or len(run_ids) < COMPARED_RUNS_MIN:
         raise InvalidError(
@@ -59,11 +63,12 @@ async def compare_runs(  # noqa: PLR0917 - the query's own parameters, given by 
         runs = await find_compared(connection, run_ids)
         for row in runs:
             request.user.require(Scope.READ, row["project_id"])
-        etag = version_of(runs, (wanted, buckets))
+        drawn = buckets if curves else None
+        etag = version_of(runs, (wanted, drawn))
         headers = {"ETag": etag}
         if is_known(request, etag):
             return Response(None, status_code=304, headers=headers)
-        found = await compare(connection, runs, keys=wanted, buckets=buckets)
+        found = await compare(connection, runs, keys=wanted, buckets=drawn)
     return Response(found, headers=headers)
 
 

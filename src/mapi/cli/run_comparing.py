@@ -51,7 +51,7 @@ def compare(
 
     if not 2 <= len(set(runs)) <= 10:
         raise click.UsageError(f"name 2 to 10 different runs, not {len(set(runs))}")
-    found = api.runs.compare(*runs, keys=None if keys is None else keys.split(","), buckets=1)
+    found = api.runs.compare(*runs, keys=None if keys is None else keys.split(","), curves=False)
     if output is not None:
         print_body(found)
         return

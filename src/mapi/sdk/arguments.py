@@ -55,7 +55,8 @@ _WORDS: Final = {
     "level": tuple(one.value for one in LogLevel),
     "stat": tuple(one.value for one in SeriesStat),
 }
-_TRUTHS: Final = frozenset({"archived", "total", "trashed"})
+#: By name, what the interface takes where nothing is said.
+_TRUTHS: Final = {"archived": None, "curves": True, "total": False, "trashed": False}
 #: What the methods call what the interface calls so.
 _OWN_NAMES: Final = {"from": "start", "to": "stop", "q": "text"}
 
@@ -73,8 +74,7 @@ def query_of(**values: Any) -> list[tuple[str, str]]:
             continue
         at = f"/{_OWN_NAMES.get(name, name)}"
         if name in _TRUTHS:
-            # What is not archived is another answer than all there is; of the others false is the default.
-            if truth_of(value, at=at) or name == "archived":
+            if truth_of(value, at=at) is not _TRUTHS[name]:
                 found.append((name, "true" if value else "false"))
         elif name in _WHOLE:
             first, last = _WHOLE[name]

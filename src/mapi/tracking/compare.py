@@ -65,7 +65,7 @@ def version_of(runs: Sequence[Row], question: object) -> str:
 
 
 async def compare(
-    connection: Connection, runs: Sequence[Row], *, keys: Sequence[str] | None, buckets: int
+    connection: Connection, runs: Sequence[Row], *, keys: Sequence[str] | None, buckets: int | None
 ) -> Comparison:
     """Return runs side by side.
 
@@ -73,7 +73,7 @@ async def compare(
         connection: a transaction of the tenant.
         runs: what `find_compared` returned.
         keys: only series and media of these keys; ``None`` is all.
-        buckets: of each curve at most so many; fewer points come exactly.
+        buckets: of each curve at most so many; fewer points come exactly; ``None`` draws no curve.
     """
     ids: list[UUID] = [row["id"] for row in runs]
     found = await _rows(
@@ -84,7 +84,9 @@ async def compare(
         limit=_SUMMARIES_MAX + 1,
     )
     series = _side_by_side(found[:_SUMMARIES_MAX], ids)
-    omitted = await _draw(connection, series, ids, buckets=buckets)
+    omitted = 0
+    if buckets is not None:
+        omitted = await _draw(connection, series, ids, buckets=buckets)
     media, has_more = await _media(connection, ids, keys)
     return Comparison(
         runs=[_run_row(row) for row in runs],

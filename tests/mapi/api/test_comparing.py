@@ -50,6 +50,20 @@ async def test_a_comparison_is_sent_again_only_when_a_run_has_changed(caller: Ca
     await caller.send("GET", "/v1/run-compare", params=params, headers=known)
 
 
+async def test_without_curves_all_else_is_the_same(caller: Caller) -> None:
+    runs = [await caller.make_run(params={"lr": at}) for at in range(2)]
+    for run in runs:
+        await caller.log(run, "loss", [float(at) for at in range(500)])
+    params = {"ids": ",".join(runs)}
+    whole = await caller.send("GET", "/v1/run-compare", params=params)
+    assert all(curve["points_total"] == 500 for curve in whole.json()["series"][0]["curves"])
+    bare = await caller.send("GET", "/v1/run-compare", params={**params, "curves": "false"})
+    expected = whole.json()
+    expected["series"][0]["curves"] = []
+    assert bare.json() == expected
+    assert bare.headers["etag"] != whole.headers["etag"]
+
+
 async def test_two_to_ten_runs_of_the_tenant_are_compared(
     caller: Caller, stranger: Caller
 ) -> None:

@@ -489,7 +489,7 @@ def test_a_body_is_the_one_of_the_interface(
         ),
         (("runs", "show", run), f"runs/{run}"),
         (("runs", "metrics", run), f"runs/{run}/metrics"),
-        (("runs", "compare", run, other), f"run-compare?ids={run},{other}&buckets=1"),
+        (("runs", "compare", run, other), f"run-compare?ids={run},{other}&curves=false"),
         (("runs", "groups", "loss{split=val}"), "run-groups?y=loss{split=val}"),
         (("experiments", "ls"), "experiments"),
         (("views", "ls"), "saved-views"),

@@ -191,3 +191,5 @@ def test_parameters_are_written_as_the_interface_reads_them() -> None:
         ("archived", "false"),
     ]
     assert query_of(total=False, trashed=True) == [("trashed", "true")]
+    assert query_of(curves=True) == []
+    assert query_of(curves=False) == [("curves", "false")]

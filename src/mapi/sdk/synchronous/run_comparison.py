@@ -26,7 +26,11 @@ class RunComparison(Resource):
     """Comparisons."""
 
     def compare(
-        self, *runs: Named, keys: Sequence[str] | None = None, buckets: int = 200
+        self,
+        *runs: Named,
+        keys: Sequence[str] | None = None,
+        buckets: int = 200,
+        curves: bool = True,
     ) -> Comparison:
         """Return 2 to 10 runs side by side: summaries, params, tags, curves, media.
 
@@ -34,11 +38,13 @@ class RunComparison(Resource):
             runs: which.
             keys: the metrics to compare; by default all.
             buckets: into how many the curves are divided.
+            curves: ``False`` leaves them out, and no points are read.
         """
         query = query_of(
             ids=",".join(map(id_of, runs)),
             keys=None if keys is None else ",".join(texts_of_list(keys, at="/keys")),
             buckets=buckets,
+            curves=curves,
         )
         return self._get("run-compare", answer=Comparison, query=query)
 

@@ -5,9 +5,6 @@ import { api, ApiError, bodyOf, type Schemas } from "@/api/client";
 export type Comparison = Schemas["Comparison"];
 export type RunRow = Schemas["RunRow"];
 
-/** Charts read their own points: of those that come along, as few as can be. */
-const BUCKETS = 1;
-
 export function comparisonQuery(ids: readonly string[]) {
   return queryOptions({
     queryKey: ["compare", ...ids],
@@ -15,7 +12,8 @@ export function comparisonQuery(ids: readonly string[]) {
       bodyOf(
         await api.GET("/v1/run-compare", {
           signal,
-          params: { query: { ids: ids.join(","), buckets: BUCKETS } },
+          // Charts read their own points.
+          params: { query: { ids: ids.join(","), curves: false } },
         }),
       ),
   });
