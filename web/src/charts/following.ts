@@ -169,34 +169,50 @@ export function isBehind(source: Pick<LineSource, "head" | "attempt">, known: Cu
 
 /** What was read anew for the same count of points stays as it is: more of them cannot be had. */
 const readFor = new WeakMap<CurveData, number>();
+/** Curves whose newer points are on their way: a server that is slow is not asked for them again. */
+const behindNow = new WeakSet<CurveData>();
 
 async function catchUp(client: QueryClient, source: LineSource, stretch: Stretch): Promise<void> {
   const key = curveKey(source, stretch);
   const known = client.getQueryData<CurveData>(key);
   if (known === undefined || client.isFetching({ queryKey: key, exact: true }) > 0) return;
   const count = source.head?.count ?? 0;
-  if (readFor.get(known) === count) return;
-  const isMetric = !["step", "time", "run_time"].includes(stretch.axis);
-  const isFull = known.length > 2 * stretch.buckets;
+  if (readFor.get(known) === count || behindNow.has(known)) return;
+  behindNow.add(known);
   try {
-    const newer =
-      isMetric || isFull
-        ? null
-        : await readNewer(source, lastStepOf(known), {
-            axis: stretch.axis,
-            limit: stretch.buckets,
-          });
-    // Another attempt wrote them.
-    if (newer?.length === 0 && source.attempt !== null) return;
-    const joined = newer === null || newer.length === 0 ? null : appendPoints(known, newer);
-    if (joined !== null) {
-      if (client.getQueryData<CurveData>(key) === known) client.setQueryData(key, joined);
-      return;
-    }
-  } catch {
-    // Read anew below: what fails again is shown in the place of the line.
+    if (await isCaughtUp(client, source, { stretch, known })) return;
+    await client.refetchQueries({ queryKey: key, exact: true });
+  } finally {
+    behindNow.delete(known);
   }
-  await client.refetchQueries({ queryKey: key, exact: true });
   const anew = client.getQueryData<CurveData>(key);
   if (anew !== undefined) readFor.set(anew, count);
+}
+
+/** Puts what is newer behind a curve; false where all of it is to be read. */
+async function isCaughtUp(
+  client: QueryClient,
+  source: LineSource,
+  about: { stretch: Stretch; known: CurveData },
+): Promise<boolean> {
+  const { stretch, known } = about;
+  const isMetric = !["step", "time", "run_time"].includes(stretch.axis);
+  const isFull = known.length > 2 * stretch.buckets;
+  if (isMetric || isFull) return false;
+  try {
+    const newer = await readNewer(source, lastStepOf(known), {
+      axis: stretch.axis,
+      limit: stretch.buckets,
+    });
+    // Another attempt wrote them.
+    if (newer?.length === 0 && source.attempt !== null) return true;
+    const joined = newer === null || newer.length === 0 ? null : appendPoints(known, newer);
+    if (joined === null) return false;
+    const key = curveKey(source, stretch);
+    if (client.getQueryData<CurveData>(key) === known) client.setQueryData(key, joined);
+    return true;
+  } catch {
+    // What fails again is shown in the place of the line.
+    return false;
+  }
 }

@@ -12,7 +12,7 @@ import { queries } from "@/state/queries";
 import { Throttle } from "@/state/throttle";
 
 /** Sums cost the server more than a row does, and nobody reads faster. */
-const EVERY_MS = 2_000;
+const PAUSE_MS = 2_000;
 
 /**
  * Reads answers anew when the runs of a project change, and returns where the connection stands.
@@ -29,11 +29,13 @@ export function useRefresh(
   const name = JSON.stringify(keys);
   const throttle = useMemo(
     () =>
-      new Throttle(EVERY_MS, () => {
-        for (const key of JSON.parse(name) as QueryKey[]) {
-          void queries.invalidateQueries({ queryKey: key });
-        }
-      }),
+      new Throttle(PAUSE_MS, () =>
+        Promise.all(
+          (JSON.parse(name) as QueryKey[]).map((queryKey) =>
+            queries.invalidateQueries({ queryKey }),
+          ),
+        ),
+      ),
     [name],
   );
   useEffect(

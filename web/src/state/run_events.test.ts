@@ -1,7 +1,13 @@
 import { QueryClient } from "@tanstack/react-query";
 import { expect, test } from "vitest";
 import { type Param, type Run, runQuery, tagsQuery, paramsQuery } from "@/state/run";
-import { applyFrame, type StatusFrame, type TrackingFrame } from "@/state/run_events";
+import { RunRenewal } from "@/state/renewal";
+import {
+  applyFrame,
+  type RunFrame,
+  type StatusFrame,
+  type TrackingFrame,
+} from "@/state/run_events";
 import { type Series, seriesQuery } from "@/state/series";
 
 const RUN = "run_1";
@@ -15,6 +21,12 @@ const NOTHING: TrackingFrame = {
   is_partial: false,
 };
 
+function apply(cache: QueryClient, frame: RunFrame): void {
+  const renewal = new RunRenewal(cache, RUN);
+  applyFrame(cache, RUN, { frame, renewal });
+  renewal.end();
+}
+
 function known(): QueryClient {
   const cache = new QueryClient();
   cache.setQueryData(runQuery(RUN).queryKey, { status: "running", name: "a", etag: '"1"' } as Run);
@@ -26,14 +38,14 @@ function known(): QueryClient {
 
 test("a tag that is gone leaves, others stay", () => {
   const cache = known();
-  applyFrame(cache, RUN, { ...NOTHING, tags: { team: null, owner: "ann" } });
+  apply(cache, { ...NOTHING, tags: { team: null, owner: "ann" } });
   expect(cache.getQueryData(tagsQuery(RUN).queryKey)).toEqual({ stage: "dev", owner: "ann" });
 });
 
 test("series and params of a frame take their places, and nothing is read anew", () => {
   const cache = known();
   const series = { key: "loss", labels: {}, count: 9 } as Series;
-  applyFrame(cache, RUN, { ...NOTHING, series: [series], params: { bs: { text: "2" } as Param } });
+  apply(cache, { ...NOTHING, series: [series], params: { bs: { text: "2" } as Param } });
   expect(cache.getQueryData(seriesQuery(RUN).queryKey)).toEqual([series]);
   expect(Object.keys(cache.getQueryData(paramsQuery(RUN).queryKey) ?? {})).toEqual(["lr", "bs"]);
   expect(cache.getQueryState(seriesQuery(RUN).queryKey)?.isInvalidated).toBe(false);
@@ -41,7 +53,7 @@ test("series and params of a frame take their places, and nothing is read anew",
 
 test("a partial frame makes all of the run be read anew", () => {
   const cache = known();
-  applyFrame(cache, RUN, { ...NOTHING, is_partial: true });
+  apply(cache, { ...NOTHING, is_partial: true });
   expect(cache.getQueryState(seriesQuery(RUN).queryKey)?.isInvalidated).toBe(true);
   expect(cache.getQueryState(runQuery(RUN).queryKey)?.isInvalidated).toBe(true);
 });
@@ -57,7 +69,7 @@ test("a status is shown at once, and the rest of the run is read anew", () => {
     trashed: null,
     etag: '"2"',
   };
-  applyFrame(cache, RUN, frame);
+  apply(cache, frame);
   const run = cache.getQueryData(runQuery(RUN).queryKey);
   expect(run).toMatchObject({ status: "failed", reason: "OOM", name: "b", etag: '"1"' });
   expect(cache.getQueryState(runQuery(RUN).queryKey)?.isInvalidated).toBe(true);

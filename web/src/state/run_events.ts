@@ -1,9 +1,10 @@
 /** The frames of `GET /v1/runs/{run}/events`, and what they do to the cache. */
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { runStream, type StreamState, useStream } from "@/state/events";
 import { type MediaList, withNewMedia } from "@/state/media";
+import { RunRenewal } from "@/state/renewal";
 import { isLive, type Param, type Run, runKey, runQuery } from "@/state/run";
 import { type Series, withChanged } from "@/state/series";
 
@@ -46,30 +47,37 @@ export type RunFrame = StatusFrame | TrackingFrame | LogFrame | WarningFrame | D
 export function useRunStream(run: string): { state: StreamState; isGone: boolean } {
   const cache = useQueryClient();
   const [isGone, setIsGone] = useState(false);
+  const renewal = useMemo(() => new RunRenewal(cache, run), [cache, run]);
+  useEffect(
+    () => () => {
+      renewal.end();
+    },
+    [renewal],
+  );
   const state = useStream(isGone ? null : runStream(run), (news) => {
     if (news.type === "frame") {
       const frame = news.data as RunFrame;
       if (frame.type === "deleted") setIsGone(true);
-      applyFrame(cache, run, frame);
+      applyFrame(cache, run, { frame, renewal });
     } else if (news.type === "gap") {
-      void cache.invalidateQueries({ queryKey: runKey(run) });
+      renewal.ask("all");
     } else if (news.state === "live") {
       // What happened between the first reading and the beginning of the stream was not told.
       const known = cache.getQueryData(runQuery(run).queryKey);
-      if (known !== undefined && isLive(known)) {
-        void cache.invalidateQueries({ queryKey: runKey(run) });
-      }
+      if (known !== undefined && isLive(known)) renewal.ask("all");
     }
   });
   return { state, isGone };
 }
 
 /** Writes what a frame says into the cache; what it only hints at is read anew. */
-export function applyFrame(cache: QueryClient, run: string, frame: RunFrame): void {
+export function applyFrame(
+  cache: QueryClient,
+  run: string,
+  news: { frame: RunFrame; renewal: Pick<RunRenewal, "ask"> },
+): void {
+  const { frame, renewal } = news;
   const key = runKey(run);
-  const anew = (...parts: string[]): void => {
-    void cache.invalidateQueries({ queryKey: [...key, ...parts] });
-  };
   if (frame.type === "status") {
     const before = cache.getQueryData<Run>([...key, "facts"]);
     if (before !== undefined && isSame(before, frame)) return;
@@ -86,12 +94,11 @@ export function applyFrame(cache: QueryClient, run: string, frame: RunFrame): vo
           },
     );
     // The note, when it ended and who began it again stand in no frame.
-    anew("facts");
-    anew("life");
-    if (before !== undefined && isLive(before) !== isLive(frame)) anew("attempts");
+    const isOther = before !== undefined && isLive(before) !== isLive(frame);
+    renewal.ask(["facts", "life", ...(isOther ? (["attempts"] as const) : [])]);
   } else if (frame.type === "tracking") {
     if (frame.is_partial) {
-      anew();
+      renewal.ask("all");
       return;
     }
     merge(cache, [...key, "params"], frame.params);
@@ -107,8 +114,7 @@ export function applyFrame(cache: QueryClient, run: string, frame: RunFrame): vo
       );
     }
   } else if (frame.type === "warning") {
-    anew("life");
-    anew("facts");
+    renewal.ask(["facts", "life"]);
   }
 }
 

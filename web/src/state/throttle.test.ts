@@ -36,3 +36,39 @@ test("what has ended does nothing more", () => {
   vi.advanceTimersByTime(10_000);
   expect(count).toBe(1);
 });
+
+test("work that takes long is not begun again before it has ended, and then once", async () => {
+  const ends: (() => void)[] = [];
+  const throttle = new Throttle(
+    1_000,
+    () =>
+      new Promise<void>((resolve) => {
+        ends.push(resolve);
+      }),
+  );
+  for (let at = 0; at < 50; at += 1) {
+    throttle.ask();
+    await vi.advanceTimersByTimeAsync(200);
+  }
+  expect(ends).toHaveLength(1);
+  ends[0]?.();
+  await vi.advanceTimersByTimeAsync(999);
+  expect(ends).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(ends).toHaveLength(2);
+  ends[1]?.();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(ends).toHaveLength(2);
+});
+
+test("work that fails is done again when it is asked for", async () => {
+  let count = 0;
+  const throttle = new Throttle(1_000, () => {
+    count += 1;
+    return Promise.reject(new Error("no answer"));
+  });
+  throttle.ask();
+  throttle.ask();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(count).toBe(2);
+});

@@ -1,7 +1,7 @@
 /** Runs summed up in groups of equal values: how many, mean and deviation, smallest and largest. */
 import { Skeleton } from "@mantine/core";
-import { useQueries, useQueryClient } from "@tanstack/react-query";
-import { type ReactElement, useEffect, useRef } from "react";
+import { useQueries } from "@tanstack/react-query";
+import type { ReactElement } from "react";
 import { shortNumber, wholeNumber } from "@/base/numbers";
 import { type ColumnLook, lookOf } from "@/pages/runs/columns";
 import {
@@ -13,12 +13,9 @@ import {
   summable,
 } from "@/pages/runs/groups";
 import classes from "@/pages/runs/groups_table.module.css";
-import { projectStream, useStream } from "@/state/events";
+import { useRefresh } from "@/state/refresh";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
-
-/** Groups are read again at most so often while runs change. */
-const RENEW_MS = 5_000;
 
 interface GroupsProps {
   project: string;
@@ -36,7 +33,7 @@ export function GroupsTable(props: GroupsProps): ReactElement {
   const answers = useQueries({
     queries: metrics.map((look) => groupsQuery({ project, filters, by, look })),
   });
-  useRenewal(project);
+  useRefresh(project, [["groups", project]]);
   if (metrics.length === 0) {
     return (
       <Empty title="Which metric is to be summed up?">
@@ -177,24 +174,4 @@ function keyOf(group: RunGroup, by: string): string {
 function valueText(value: GroupValue | undefined): string {
   if (value === null || value === undefined) return "– (none)";
   return typeof value === "number" ? shortNumber(value) : value === "" ? "(empty)" : value;
-}
-
-/** Reads the groups again while runs change, now and then. */
-function useRenewal(project: string): void {
-  const client = useQueryClient();
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(
-    () => () => {
-      clearTimeout(timer.current);
-      timer.current = undefined;
-    },
-    [],
-  );
-  useStream(projectStream(project), (news) => {
-    if (news.type === "state" || timer.current !== undefined) return;
-    timer.current = setTimeout(() => {
-      timer.current = undefined;
-      void client.invalidateQueries({ queryKey: ["groups", project] });
-    }, RENEW_MS);
-  });
 }

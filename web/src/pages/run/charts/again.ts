@@ -1,29 +1,28 @@
 /** When curves that stand already are read anew: what changed below their newest points tells no head. */
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { runStream, useStream } from "@/state/events";
 import { isLive, type Run } from "@/state/run";
 import type { RunFrame } from "@/state/run_events";
+import { Throttle } from "@/state/throttle";
 
-/** A run that logs more than a frame holds says so in each; its curves are read anew this often. */
-const AGAIN_MS = 5_000;
+/** A run that logs more than a frame holds says so in each; so long its curves stay as they were read. */
+const PAUSE_MS = 5_000;
 /** Corrections come in a row. */
 const FIRST_MS = 500;
 
 export function useReadAgain(run: Run): void {
   const client = useQueryClient();
+  const throttle = useMemo(
+    () => new Throttle(PAUSE_MS, () => client.invalidateQueries({ queryKey: ["curve", run.id] })),
+    [client, run.id],
+  );
   const timer = useRef<number | undefined>(undefined);
-  const latest = useRef(0);
   const readAgain = (): void => {
-    if (timer.current !== undefined) return;
-    timer.current = window.setTimeout(
-      () => {
-        timer.current = undefined;
-        latest.current = Date.now();
-        void client.invalidateQueries({ queryKey: ["curve", run.id] });
-      },
-      Math.max(FIRST_MS, latest.current + AGAIN_MS - Date.now()),
-    );
+    timer.current ??= window.setTimeout(() => {
+      timer.current = undefined;
+      throttle.ask();
+    }, FIRST_MS);
   };
   useStream(runStream(run.id), (news) => {
     if (news.type === "gap") readAgain();
@@ -43,7 +42,9 @@ export function useReadAgain(run: Run): void {
   useEffect(
     () => () => {
       window.clearTimeout(timer.current);
+      timer.current = undefined;
+      throttle.end();
     },
-    [],
+    [throttle],
   );
 }
