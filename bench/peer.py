@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 PEER = "expr-tracker==0.4.1"
 #: Both sides must meet the same versions, or the frame library would be measured, not the tracker.
@@ -216,7 +216,11 @@ def report(
 
 
 def arguments_of(
-    documentation: str | None, *, rows: int | None, rounds: int
+    documentation: str | None,
+    *,
+    rows: int | None,
+    rounds: int,
+    add: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> argparse.Namespace:
     """Parse the arguments that every bench takes.
 
@@ -224,6 +228,7 @@ def arguments_of(
         documentation: The script's docstring, shown by ``--help``.
         rows: The default of ``--rows``; None where the bench logs none and ignores it.
         rounds: The default of ``--rounds``.
+        add: Adds what only this bench takes.
     """
     parser = argparse.ArgumentParser(
         description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -237,4 +242,6 @@ def arguments_of(
         help="how often each side runs; medians are reported (default: %(default)s)",
     )
     parser.add_argument("--no-peer", action="store_true", help="measure our side only")
+    if add is not None:
+        add(parser)
     return parser.parse_args()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from servers.chromium import FLAGS
 from tests.acceptance.platform_servers import Server
 from tests.browser.views import LOOKS, ROOT, Look, View
 from tests.services.programs import program
@@ -20,20 +21,6 @@ from mapi.database.embedded.sockets import remove_socket_directory
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-#: Of the root user in a container, without the services of Google that it would ask for.
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    # The same pixels on every machine.
-    "--font-render-hinting=none",
-    "--force-color-profile=srgb",
-)
 #: Milliseconds that a test waits for what a page shows; a machine has other things to do as well.
 WAIT_MS = 15_000
 REPORT = pytest.StashKey[bool]()
