@@ -161,6 +161,10 @@ def _write_fonts(root: Path) -> None:
             + "</prefer></alias>\n"
             for family, faces in FACES.items()
         )
+        # Of whatever asks for no family, or for one that is not there.
+        + '<match target="pattern"><edit name="family" mode="append_last" binding="strong">'
+        + "".join(f"<string>{face}</string>" for face in FACES["sans-serif"])
+        + "</edit></match>\n"
         + f"<cachedir>{SERVICES / 'fonts'}</cachedir>\n</fontconfig>\n"
     )
 
