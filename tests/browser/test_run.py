@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.mapi.api.test_media import png
+from tests.mapi.api.media_calls import png
 
 if TYPE_CHECKING:
     from tests.browser.views import View

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
-from tests.mapi.api.test_media import png
+from tests.mapi.api.media_calls import png
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Route

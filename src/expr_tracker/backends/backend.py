@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from expr_tracker.store.files import StreamKey
@@ -35,7 +35,7 @@ class BackendRefusedError(Exception):
 
 
 class Backend(Protocol):
-    """One mirror of what one process writes of a run. All but `rows_waiting` is called by one thread.
+    """One mirror of what one process writes of a run. All but `rows_waiting` and `losses` is called by one thread.
 
     Attributes:
         name: what ``backends=[...]`` calls it.
@@ -75,8 +75,11 @@ class Backend(Protocol):
         """Return how many rows of the files are not known to be there; called by any thread."""
         ...
 
-    def dropped(self) -> int:
-        """Return how many values were delivered and not taken, or had no place there."""
+    def losses(self) -> Mapping[str, int]:
+        """Return how many values were not taken, had no place there, or have another form, by what it names.
+
+        Called by any thread.
+        """
         ...
 
     def remarks(self) -> Sequence[str]:

@@ -117,10 +117,14 @@ class Feed:
         return {
             "delivered": None if waiting is None else max(0, self._rows() - waiting),
             "waiting": waiting,
-            "dropped": self._backend.dropped(),
+            "dropped": sum(self._backend.losses().values()),
             "last_error": self._last_error,
             "url": self.url,
         }
+
+    def losses(self) -> dict[str, int]:
+        """Return what the backend has not as it stands in the files, by what it names."""
+        return {f"{self.name}: {what}": count for what, count in self._backend.losses().items()}
 
     def finish(self, seconds: float, *, patience_seconds: float) -> None:
         """Deliver the rest and the end of the run, and say what was not delivered.

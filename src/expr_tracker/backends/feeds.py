@@ -76,6 +76,10 @@ class Feeds:
             f"backend {name}: {text.rstrip('.')}. The run is logged to its directory only."
         )
 
+    def losses(self) -> dict[str, int]:
+        """Return what backends have not as it stands in the files, by what they name."""
+        return {what: count for feed in self._feeds for what, count in feed.losses().items()}
+
     def figures(self) -> dict[str, Row]:
         """Return how far each backend is, by its name; those too that could not begin."""
         missing: dict[str, Row] = {

@@ -66,7 +66,8 @@ def info(parts: RunParts) -> Row:
 def loss_of(parts: RunParts) -> dict[str, dict[str, int]]:
     """Return what was refused at a call, dropped later, or stored in another form, by kind.
 
-    What is in a rescue file is counted by the file.
+    What is in a rescue file is counted by the file. What a backend has not as it stands in the files is
+    in another form, for the files have it.
     """
     notices, artifacts = parts.stream.notices, parts.artifacts.made
     dropped = notices.counts("dropped")
@@ -76,7 +77,7 @@ def loss_of(parts: RunParts) -> dict[str, dict[str, int]]:
         "refused": notices.counts("refused"),
         "dropped": dropped,
         "rescued": notices.counts("rescued"),
-        "degraded": notices.counts("degraded"),
+        "degraded": notices.counts("degraded") | parts.backends.losses(),
     }
 
 

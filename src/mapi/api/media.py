@@ -23,7 +23,7 @@ from mapi.api.queries import QUERY_PREFIXES
 from mapi.api.query_readers import LABEL, read_labels
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
-from mapi.api.senders import sender_at
+from mapi.api.senders import sender_of
 from mapi.api.uploads import announced_format, upload_folder
 from mapi.database.door import Connection, Database
 from mapi.errors import (
@@ -57,7 +57,7 @@ from mapi.wire.media import (
     MediaPage,
     MediaRecord,
 )
-from mapi.wire.metrics import RANK_MAX, STEP_MAX
+from mapi.wire.metrics import RANK_MAX, STEP_MAX, WRITER_LENGTH_MAX
 from mapi.wire.times import check_time_us, time_from_us, time_to_us
 
 __all__ = ["content", "list_all", "record"]
@@ -99,13 +99,20 @@ async def record(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     at: Annotated[int | None, QueryParameter(name="time", ge=0)] = None,
     stream: FromQuery[str] = "",
     rank: Annotated[int, QueryParameter(ge=0, le=RANK_MAX)] = 0,
+    writer: Annotated[
+        str | None, QueryParameter(min_length=1, max_length=WRITER_LENGTH_MAX)
+    ] = None,
+    seq: Annotated[int | None, QueryParameter(ge=0, le=STEP_MAX)] = None,
+    after: Annotated[int | None, QueryParameter(ge=-1, le=STEP_MAX)] = None,
 ) -> Response[MediaFacts]:
     """Keep an image or a table: its bytes are the body, or were sent by a signed upload.
 
     Bytes come with their type, and with `key`, `label.*`, `step`, `caption` and `time`
     (microseconds since 1970) in the query. A table's type is `application/vnd.mapi.table+json`.
     Plain JSON is the record of an upload that was signed before. The same bytes at the same key,
-    labels and step are kept once; other bytes there replace them.
+    labels and step are kept once; other bytes there replace them. With `writer`, `seq` and `after` an
+    item is kept in its turn alone: one that comes late or out of turn is refused (409), and
+    `accepted_seq` says where the writer stands.
     """
     run_id = uuid_from_text(RUN, run)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -122,7 +129,8 @@ async def record(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
         return await _record_upload(request, database, objects, run_id=run_id)
     if key is None:
         raise InvalidError(Fault("/query/key", "bytes come with the key that they are kept under"))
-    sender = sender_at(request.user, stream=stream, rank=rank)
+    numbered = _Numbered(stream, rank, writer, seq, after)
+    sender = sender_of(request.user, numbered, pointer_of="/query")
     place = _place(
         key,
         read_labels(request.query_params),
@@ -145,7 +153,7 @@ async def _record_upload(
     run_id: UUID,
 ) -> Response[MediaFacts]:
     sent = decode(await read_body(request, bytes_max=BODY_BYTES_MAX), MediaRecord)
-    sender = sender_at(request.user, stream=sent.stream, rank=sent.rank)
+    sender = sender_of(request.user, sent)
     wrong = check_labels(sent.labels)
     if wrong is not None:
         raise InvalidError(Fault("/labels", wrong))
@@ -198,6 +206,17 @@ async def _retire(objects: ObjectStore, upload_key: str) -> None:
     """Take away the bytes of an upload, recorded or rejected; with a free key its permit would be good again."""
     with contextlib.suppress(MapiError):
         await objects.retire(upload_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """Who sends the bytes of a body, and where in a queue, as the query says it."""
+
+    stream: str
+    rank: int
+    writer: str | None
+    seq: int | None
+    after: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,20 +16,30 @@ __all__ = ["sender_at", "sender_of"]
 
 
 class _Sent(Protocol):
-    stream: str
-    rank: int
-    writer: str | None
-    seq: int | None
-    after: int | None
+    @property
+    def stream(self) -> str: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def writer(self) -> str | None: ...
+    @property
+    def seq(self) -> int | None: ...
+    @property
+    def after(self) -> int | None: ...
 
 
-def sender_of(principal: Principal, sent: _Sent) -> Sender:
+def sender_of(principal: Principal, sent: _Sent, *, pointer_of: str = "") -> Sender:
     """Return the sender of a batch that may have a sequence number.
+
+    Args:
+        principal: who asks.
+        sent: what the request says.
+        pointer_of: where in the request, as a JSON pointer.
 
     Raises:
         InvalidError: the stream breaks its rule, or writer, seq and after do not go together.
     """
-    check_numbering(sent.writer, sent.seq, sent.after)
+    check_numbering(sent.writer, sent.seq, sent.after, pointer_of=pointer_of)
     found = sender_at(principal, stream=sent.stream, rank=sent.rank)
     return Sender(
         principal=principal,

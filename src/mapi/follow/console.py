@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from mapi.follow.instants import now_us
-from mapi.follow.line_files import LineFileSource
+from mapi.follow.items import ItemSource
+from mapi.follow.known import likeness_of_line, lines_of
 from mapi.follow.rows import has_odd_time
 from mapi.follow.texts import storable
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from expr_tracker.row import Row
     from expr_tracker.store.files import LineKind
     from mapi.follow.deliveries import Delivery
-    from mapi.follow.line_files import Item
-    from mapi.sdk.calls import Producer
+    from mapi.follow.items import Item
+    from mapi.follow.known import Likeness
     from mapi.sdk.queueing import Place
     from mapi.wire.metrics import BatchAnswer
 
@@ -30,8 +31,9 @@ _MARK: Final = "… [cut]"
 def line_of_output(row: Row) -> tuple[Item | None, list[str]]:
     """Return what a program printed as a line of the log, and what had to be changed, a reason each.
 
-    Its message is the text as it was printed, its field ``source`` is ``stdout`` or ``stderr``. ``None``:
-    the line is none of the kind, as the reason says.
+    Its message is the text as it was printed, its field ``source`` is ``stdout`` or ``stderr``. Without a
+    time of the file that the platform takes it has none, which is that of its delivery. ``None``: the line is
+    none of the kind, as the reason says.
     """
     text, source = row.get("text"), row.get("source")
     if not isinstance(text, str):
@@ -44,16 +46,14 @@ def line_of_output(row: Row) -> tuple[Item | None, list[str]]:
         message = head + _MARK
         changes.append("cut: a line of the log has room for 16 KiB")
     item: Item = {"message": message, "fields": {"source": storable(str(source), changes)[:100]}}
-    now = now_us()
-    if has_odd_time(row, now_us=now):
+    if has_odd_time(row, now_us=now_us()):
         changes.append("with the time of its delivery: the file has none that the platform takes")
-        item["time"] = time_from_us(now)
     else:
         item["time"] = time_from_us(round(row["_time"] * 1e6))
     return item, changes
 
 
-class ConsoleSource(LineFileSource):
+class ConsoleSource(ItemSource):
     """The console file of one producer."""
 
     kind: ClassVar[LineKind] = "console"
@@ -65,8 +65,15 @@ class ConsoleSource(LineFileSource):
         """Return the line of the log of what was printed."""
         return line_of_output(row)
 
-    def send(
-        self, delivery: Delivery, items: Sequence[Item], *, place: Place, producer: Producer
-    ) -> BatchAnswer:
+    @staticmethod
+    def likeness_of(item: Item) -> Likeness:
+        """Return what a line of the log is known by."""
+        return likeness_of_line(item)
+
+    def there(self, delivery: Delivery) -> Iterator[Likeness]:
+        """Ask for the lines that the platform has of the producer."""
+        return lines_of(delivery.runs, delivery.run, self._producer)
+
+    def send(self, delivery: Delivery, items: Sequence[Item], place: Place) -> BatchAnswer:
         """Send lines, in one request."""
-        return delivery.runs.send_lines(delivery.run, items, place=place, producer=producer)
+        return delivery.runs.send_lines(delivery.run, items, place=place, producer=self._producer)

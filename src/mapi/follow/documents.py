@@ -16,7 +16,7 @@ from expr_tracker.store.files import RunFiles
 from expr_tracker.store.summary_document import read_summary
 from mapi.errors import InvalidError
 from mapi.follow.instants import now_us
-from mapi.follow.rows import is_point
+from mapi.follow.rows import ROUNDED, is_point, is_rounded
 from mapi.follow.texts import plain_value, storable
 from mapi.sdk.calls import Producer
 from mapi.sdk.errors import NotFoundError, QuotaExceededError
@@ -141,6 +141,8 @@ class DocumentsSource:
             value = summary.values[name]
             if not is_point(value):
                 continue
+            if is_rounded(value):
+                delivery.losses.note(f"{self.key.label}: the pin {name} is {ROUNDED}")
             series, labels = series_from_name(name)
             pin = partial(
                 runs.log_metric,

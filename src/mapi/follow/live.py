@@ -157,9 +157,9 @@ class LiveBackend:
             rows += source.rows_behind()
         return rows
 
-    def dropped(self) -> int:
-        """Return how many values have no place on the platform, or did not fit a budget."""
-        return self._losses.count
+    def losses(self) -> dict[str, int]:
+        """Return what has no place on the platform, did not fit a budget or was rounded, of each stream."""
+        return self._losses.counts()
 
     def remarks(self) -> list[str]:
         """Return what is not there as it stands in the files, and why."""

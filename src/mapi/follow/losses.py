@@ -31,10 +31,12 @@ class Losses:
         if count:
             self._counts[label, what, reason] += count
 
-    @property
-    def count(self) -> int:
-        """How many there are, of whatever kind."""
-        return sum(self._counts.values())
+    def counts(self) -> dict[str, int]:
+        """Return how many there are of each kind; by any thread."""
+        return {
+            f"{label}: {what} {reason}": count
+            for (label, what, reason), count in [*self._counts.items()]
+        }
 
     def fail(self, problem: str) -> None:
         """Take in what keeps the run from being whole; each is told once."""

@@ -1,71 +1,58 @@
 """Images, figures and tables of rows → media items of the platform, each in its turn.
 
-The rows are those of the metrics file, of which this is a queue of its own: an item is uploaded first, and
-then the queue moves on. An item that is sent twice because of what happened in between is the same bytes
-at the same place, which the platform keeps once.
+The rows are those of the metrics file, of which this is a queue of its own. Other bytes at the same place
+replace an item, so each goes in its turn, and moves the queue on as it is kept: an upload that comes late
+finds the queue further on, and changes nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from expr_tracker.errors import TrackerError
 from expr_tracker.media.table import read_table
 from expr_tracker.store.bounds import path_within
 from expr_tracker.store.files import RunFiles
-from expr_tracker.store.reader import LineFile, part_paths
 from expr_tracker.store.regular import read_regular
 from mapi.errors import InvalidError
 from mapi.follow.instants import now_us
-from mapi.follow.pieces import Pieces
-from mapi.follow.queues import Queue, current_name, current_queue
-from mapi.follow.references import MediaReference, references_of_lines
+from mapi.follow.line_files import LineFileSource
+from mapi.follow.queues import RefusedError
+from mapi.follow.references import MEDIA_MARK, MediaReference, references_of_lines
 from mapi.follow.texts import storable
-from mapi.sdk.calls import Producer
-from mapi.sdk.errors import QuotaExceededError
 from mapi.sdk.pictures import content_of_image, content_of_table
 from mapi.wire.media import CAPTION_LENGTH_MAX, MEDIA_BYTES_MAX
+from mapi.wire.metrics import BatchAnswer
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from expr_tracker.store.files import StreamKey
+    from expr_tracker.store.reader import LineFile
     from mapi.follow.deliveries import Delivery
     from mapi.follow.pieces import Piece
+    from mapi.follow.queues import Queue
+    from mapi.sdk.queueing import Place
 
 __all__ = ["MediaContent", "MediaSource", "NoContentError", "content_of"]
-
-#: Of one piece: a queue moves on behind so many uploads.
-_ITEMS_OF_PIECE: Final = 20
-_BEHIND_BYTES_MAX: Final = 256 << 10
 
 
 class NoContentError(Exception):
     """The platform keeps nothing of an item; the text says why."""
 
 
+@dataclass(frozen=True)
 class MediaContent:
-    """What an item is, as the platform keeps it.
+    """What an item is, as the platform keeps it."""
 
-    Attributes:
-        content: the bytes of a PNG, a JPEG or a table.
-        table: names and rows; ``None`` of an image.
-        changes: what had to be changed, a reason each.
-    """
-
-    def __init__(
-        self,
-        content: bytes,
-        *,
-        table: tuple[list[str], list[list[Any]]] | None = None,
-        changes: list[str] | None = None,
-    ) -> None:
-        self.content = content
-        self.table = table
-        self.changes = changes or []
+    content: bytes
+    """Of a PNG, a JPEG or a table."""
+    changes: tuple[str, ...] = ()
+    """What had to be changed, a reason each."""
 
     @property
     def sha256(self) -> str:
@@ -101,7 +88,7 @@ def _table(path: Path) -> MediaContent:
     changes: list[str] = []
     rows = [[_cell(cell, changes) for cell in row] for row in document["data"]]
     names = [storable(str(name), changes) for name in document["columns"]]
-    return MediaContent(content_of_table(names, rows)[0], table=(names, rows), changes=changes)
+    return MediaContent(content_of_table(names, rows)[0], tuple(changes))
 
 
 def _cell(cell: Any, changes: list[str]) -> Any:
@@ -114,7 +101,7 @@ def _cell(cell: Any, changes: list[str]) -> Any:
     return cell
 
 
-class MediaSource:
+class MediaSource(LineFileSource):
     """The media items of one producer.
 
     Args:
@@ -122,106 +109,96 @@ class MediaSource:
         key: the producer.
     """
 
+    what: ClassVar[str] = "media item"
+    items_max: ClassVar[int] = 20
+
     def __init__(self, directory: Path, key: StreamKey) -> None:
-        self.key = key
+        path = RunFiles(directory, key).metrics
+        super().__init__(path, key, writer=f"media of {path.name}")
         self._directory = directory
-        self._path = RunFiles(directory, key).metrics
-        self._producer = Producer(key.stream or "", key.rank)
-        self._pieces = Pieces(_ITEMS_OF_PIECE)
-        self._queue: Queue | None = None
 
-    def size_bytes(self) -> int:
-        """Return how far the file goes now."""
-        before, after = part_paths(self._path)
-        size = 0
-        for path in (*before, self._path, *after):
-            try:
-                size += path.stat().st_size
-            except FileNotFoundError:  # set aside between the two looks
-                continue
-        return size
+    def move(self, delivery: Delivery, place: Place) -> BatchAnswer:
+        """Move the queue on in one request: points that are none."""
+        return delivery.runs.send_points(delivery.run, [], place=place, producer=self._producer)
 
-    def deliver(self, delivery: Delivery, told: Callable[[int], object]) -> None:
-        """Deliver the items of rows behind where the queue stands."""
-        with LineFile(self._path) as file:
-            queue = self._queue_of(delivery, file)
-            while queue.offset < file.size:
-                piece = self._pieces.next(file.read, queue.offset, file.size)
-                if piece is None:
-                    break
-                self._deliver_piece(delivery, queue, piece)
-                told(piece.stop)
-            if queue.offset - queue.stands > _BEHIND_BYTES_MAX:
-                self._move(delivery, queue, queue.offset)
-            told(file.size)
+    def deliver_piece(
+        self, delivery: Delivery, queue: Queue, piece: Piece, *, file: LineFile
+    ) -> None:
+        """Upload the items of whole lines, one after the other."""
+        del file
+        count = 0
+        for line, references in _lines_with_media(piece):
+            count += len(references)
+            if references and not self._deliver_line(delivery, queue, line, references=references):
+                return
+        self._pieces.fit(piece, count)
+        queue.pass_over(piece.number)
 
-    def _queue_of(self, delivery: Delivery, file: LineFile) -> Queue:
-        def fits(offset: int) -> bool:
-            if offset <= 0:
-                return True
-            return offset <= file.size and file.read(offset - 1, offset) == b"\n"
+    def _deliver_line(
+        self,
+        delivery: Delivery,
+        queue: Queue,
+        line: Piece,
+        *,
+        references: Sequence[MediaReference],
+    ) -> bool:
+        """Upload the items of a line, which each have a place of their own; say whether it was its turn."""
+        *parts, last = references
+        if parts and queue.stands < 0 and not self.move_to(delivery, queue, 0):
+            return False
+        # All but the last one leave the queue where it is: it moves by whole lines.
+        return all(
+            self._upload(delivery, queue, one, number=queue.stands) for one in parts
+        ) and self._upload(delivery, queue, last, number=line.number)
 
-        if self._queue is not None and not fits(self._queue.offset):
-            self._queue = None
-            delivery.begin(delivery.run)
-        if self._queue is None:
-            self._queue = current_queue(
-                lambda name: Queue(delivery, name, label=self.key.label, what="media item"),
-                lambda writers: current_name(f"media of {self._path.name}", writers, fits),
-                delivery=delivery,
-                request=lambda place: delivery.runs.send_points(
-                    delivery.run, [], place=place, producer=self._producer
-                ),
-            )
-        return self._queue
-
-    def _deliver_piece(self, delivery: Delivery, queue: Queue, piece: Piece) -> None:
-        found = references_of_lines(piece.lines, now_us=now_us())
-        self._pieces.fit(piece, len(found))
-        for reference in found:
-            self._upload(delivery, reference)
-        if found:
-            self._move(delivery, queue, piece.stop)
-        else:
-            queue.pass_over(piece.stop)
-
-    def _move(self, delivery: Delivery, queue: Queue, stop: int) -> None:
-        """Move the queue on: points that are none."""
-        queue.send(
-            stop,
-            lambda place: delivery.runs.send_points(
-                delivery.run, [], place=place, producer=self._producer
-            ),
-        )
-
-    def _upload(self, delivery: Delivery, reference: MediaReference) -> None:
+    def _upload(
+        self, delivery: Delivery, queue: Queue, reference: MediaReference, *, number: int
+    ) -> bool:
+        """Upload an item, and move the queue to a place; say whether it was its turn."""
         losses, label = delivery.losses, self.key.label
         try:
             content = content_of(self._directory, reference)
-        except NoContentError as error:
-            losses.add(label, "media item", str(error))
-            return
-        runs, run, key = delivery.runs, delivery.run, reference.key
-        about: dict[str, Any] = {
-            "step": reference.step,
-            "labels": dict(reference.labels),
-            "caption": reference.caption[:CAPTION_LENGTH_MAX],
-            "time": time_from_us(reference.time_us),
-            "producer": self._producer,
-        }
-        try:
-            if content.table is None:
-                delivery.call(lambda: runs.log_image(run, key, content.content, **about))
-            else:
-                names, rows = content.table
-                delivery.call(lambda: runs.log_table(run, key, rows, columns=names, **about))
-        except QuotaExceededError as error:
-            budgets = ", ".join(sorted({fault.code for fault in error.faults if fault.code}))
-            losses.add(label, "media item", f"not taken: over the budget {budgets}")
-            return
-        except InvalidError as error:
-            losses.add(label, "media item", f"refused: {error}")
-            return
-        delivery.sent["media item"] += 1
-        for reason in content.changes:
-            losses.add(label, "cell", reason)
+            answer = queue.send(
+                number, lambda place: self._send(delivery, reference, content, place=place)
+            )
+        except (NoContentError, RefusedError) as error:
+            is_refused = isinstance(error, RefusedError)
+            losses.add(label, self.what, f"refused: {error}" if is_refused else str(error))
+            return number == queue.stands or self.move_to(delivery, queue, number)
+        if answer is not None and answer.accepted:
+            for reason in content.changes:
+                losses.add(label, "cell", reason)
+        return answer is not None
+
+    def _send(
+        self,
+        delivery: Delivery,
+        reference: MediaReference,
+        content: MediaContent,
+        *,
+        place: Place,
+    ) -> BatchAnswer:
+        delivery.runs.send_media(
+            delivery.run,
+            reference.key,
+            content.content,
+            place=place,
+            step=reference.step,
+            labels=dict(reference.labels),
+            caption=reference.caption[:CAPTION_LENGTH_MAX],
+            time=time_from_us(reference.time_us),
+            producer=self._producer,
+        )
+        return BatchAnswer(accepted=1, accepted_seq=place.seq)
+
+
+def _lines_with_media(piece: Piece) -> Iterator[tuple[Piece, list[MediaReference]]]:
+    """Yield the lines of a piece that may refer to files, and the last that each says of a place."""
+    now, at = now_us(), 0
+    lines = piece.lines
+    while (found := lines.find(MEDIA_MARK, at)) >= 0:
+        start = lines.rfind(b"\n", at, found) + 1 or at
+        at = lines.find(b"\n", found) + 1 or len(lines)
+        references = references_of_lines(lines[start:at], now_us=now)
+        places = {(one.key, one.labels, one.step): one for one in references}
+        yield piece.part(start, at), [*places.values()]

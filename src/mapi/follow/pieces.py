@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mapi.follow.numbers import MARKED_BYTES, number_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -23,8 +25,29 @@ class Piece:
     """Whole lines, and where they stand."""
 
     start: int
-    stop: int
     lines: bytes
+    before: bytes
+    """What stands before them, as far as a number marks it."""
+
+    @property
+    def stop(self) -> int:
+        """The offset behind them."""
+        return self.start + len(self.lines)
+
+    @property
+    def number(self) -> int:
+        """The number of the place behind them."""
+        return number_of(self.stop, self._marked(len(self.lines)))
+
+    def part(self, start: int, stop: int) -> Piece:
+        """Return the lines between two of their borders, which count from the piece's beginning."""
+        return Piece(self.start + start, self.lines[start:stop], self._marked(start))
+
+    def _marked(self, at: int) -> bytes:
+        """Return what stands before a place of the lines."""
+        if at >= MARKED_BYTES:
+            return self.lines[at - MARKED_BYTES : at]
+        return (self.before + self.lines[:at])[-MARKED_BYTES:]
 
 
 class Pieces:
@@ -52,7 +75,7 @@ class Pieces:
             is_last = start + len(lines) >= stop or len(lines) < size
             end = len(lines) if is_last else lines.rfind(b"\n") + 1
             if end:
-                return Piece(start, start + end, lines[:end])
+                return Piece(start, lines[:end], read(max(0, start - MARKED_BYTES), start))
             if is_last:  # cut by somebody meanwhile
                 return None
             size *= 2  # one line longer than the piece
@@ -66,13 +89,10 @@ class Pieces:
 
 def halves(piece: Piece) -> tuple[Piece, Piece] | None:
     """Return a piece in two; ``None`` of one line alone."""
-    middle = piece.lines.find(b"\n", len(piece.lines) // 2) + 1
-    if not 0 < middle < len(piece.lines):
-        middle = piece.lines.rfind(b"\n", 0, len(piece.lines) - 1) + 1
-    if not 0 < middle < len(piece.lines):
+    size = len(piece.lines)
+    middle = piece.lines.find(b"\n", size // 2) + 1
+    if not 0 < middle < size:
+        middle = piece.lines.rfind(b"\n", 0, size - 1) + 1
+    if not 0 < middle < size:
         return None
-    at = piece.start + middle
-    return (
-        Piece(piece.start, at, piece.lines[:middle]),
-        Piece(at, piece.stop, piece.lines[middle:]),
-    )
+    return piece.part(0, middle), piece.part(middle, size)

@@ -1,4 +1,12 @@
-"""One file as a queue of the platform: what is sent names the stretch of the file that it is."""
+"""One file as a queue of the platform: what is sent names the stretch of the file that it is.
+
+**Which file a queue goes on with.** The one whose bytes before the place that it stands at have the mark
+of its number (`mapi.follow.numbers`). Any other under the same name is another file, whatever became of
+the one that was delivered: it was cut, something was put into it, a different one took its name. It has a
+queue of its own, under the next number, and the one before takes nothing any more. All of such a file is looked at once
+more: points and media replace what stands at their places, and of lines and spans only what the platform
+has not is sent (`mapi.follow.known`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from mapi.errors import InvalidError
 from mapi.follow.deliveries import UnreachableError
+from mapi.follow.numbers import ENDED, fits, offset_of
 from mapi.sdk.errors import QuotaExceededError, StateConflictError
 from mapi.sdk.queueing import Place
 from mapi.wire.metrics import BatchAnswer
@@ -19,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Queue", "RefusedError", "current_name", "current_queue"]
 
 _GENERATION: Final = re.compile(r"(.*)@([0-9]{1,9})")
-#: Where a queue stands that has ended: nothing can follow.
-_ENDED: Final = 2**63 - 1
 _TRIES_MAX: Final = 5
 
 
@@ -38,28 +45,61 @@ class Queue:
         what: how reports name one of them.
 
     Attributes:
-        stands: the offset behind what was taken; -1: nothing was.
-        offset: where the file goes on: further than ``stands`` by lines that hold no items.
+        stands: the number of the place behind what was taken; -1: nothing was.
+        reached: that from which on the file goes on: further by lines that hold no items.
     """
 
     def __init__(self, delivery: Delivery, name: str, *, label: str, what: str) -> None:
         self.name = name
         self.stands = delivery.writers.get(name, -1)
-        self.offset = max(0, self.stands)
+        self.reached = self.stands
         self._delivery = delivery
         self._label = label
         self._what = what
 
-    def pass_over(self, stop: int) -> None:
-        """Go on behind lines that hold no items."""
-        self.offset = max(self.offset, stop)
+    @property
+    def offset(self) -> int:
+        """Where the file goes on."""
+        return offset_of(self.reached)
 
-    def send(self, stop: int, request: Callable[[Place], BatchAnswer]) -> BatchAnswer | None:
-        """Send items that end at an offset, and move on to where the server says that the queue stands.
+    @property
+    def behind_bytes(self) -> int:
+        """How much of the file was passed over, and would be read again by the next push."""
+        return self.offset - offset_of(self.stands)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether another queue has the file by now."""
+        return self.stands == ENDED
+
+    @property
+    def is_later(self) -> bool:
+        """Whether a file of its name was delivered before, so that much of this one may be there."""
+        return _GENERATION.fullmatch(self.name) is not None
+
+    def fits(self, read: Callable[[int, int], bytes], *, size: int) -> bool:
+        """Say whether a file still is the one that was delivered so far.
 
         Args:
-            stop: the offset behind their last line; where the queue stands already, they are a part
-                of a line, of which more follows.
+            read: returns the bytes between two offsets of it.
+            size: of it.
+        """
+        return not self.is_ended and fits(read, self.reached, size=size)
+
+    def pass_over(self, number: int) -> None:
+        """Go on behind lines that hold no items.
+
+        Args:
+            number: of the place behind them.
+        """
+        self.reached = max(self.reached, number)
+
+    def send(self, number: int, request: Callable[[Place], BatchAnswer]) -> BatchAnswer | None:
+        """Send items that end at a place, and move on to where the server says that the queue stands.
+
+        Args:
+            number: of the place behind their last line; where the queue stands already, they are a
+                part of what follows.
             request: sends them from a place.
 
         Returns:
@@ -69,7 +109,7 @@ class Queue:
             RefusedError: they break a rule of the platform; nothing of them was taken.
             DeliveryError: there is no getting through, now or at all.
         """
-        place = Place(self.name, after=self.stands, seq=stop)
+        place = Place(self.name, after=self.stands, seq=number)
         try:
             answer = self._delivery.call(lambda: request(place))
         except QuotaExceededError as error:
@@ -88,13 +128,12 @@ class Queue:
                 raise
             raise RefusedError(str(error)) from error
         self._delivery.sent[self._what] += answer.accepted
-        is_mine = answer.accepted_seq == stop
-        self._move(stop if answer.accepted_seq is None else answer.accepted_seq)
+        is_mine = answer.accepted_seq == number
+        self._move(number if answer.accepted_seq is None else answer.accepted_seq)
         return answer if is_mine else None
 
     def _move(self, stands: int) -> None:
-        self.stands = stands
-        self.offset = max(0, stands)
+        self.stands = self.reached = stands
 
     def _over_budget(self, error: QuotaExceededError) -> None:
         budgets = sorted({fault.code for fault in error.faults if fault.code})
@@ -108,13 +147,10 @@ def current_name(
 ) -> tuple[str, str | None]:
     """Return the writer that delivers a file as it is now, and the one before that has to end.
 
-    A file that was cut, or into which lines were put, is none that was delivered: it has a new queue,
-    under the next number.
-
     Args:
         base: the first writer's name.
         writers: where the run's writers stand.
-        fits: whether the file can have been delivered up to an offset.
+        fits: whether the file can have been delivered up to the place of a number.
         again: whether it is to be delivered from its beginning whatever was.
     """
     number = 1
@@ -124,7 +160,7 @@ def current_name(
             number = max(number, int(match[2]))
     known = base if number == 1 else f"{base}@{number}"
     stands = writers.get(known, -1)
-    if stands == _ENDED:
+    if stands == ENDED:
         return f"{base}@{number + 1}", None
     if stands >= 0 and (again or not fits(stands)):
         return f"{base}@{number + 1}", known
@@ -153,7 +189,7 @@ def current_queue(
     """
     for _ in range(_TRIES_MAX):
         name, before = choose(delivery.writers)
-        if before is None or queue_of(before).send(_ENDED, request) is not None:
+        if before is None or queue_of(before).send(ENDED, request) is not None:
             return queue_of(name)
         # It is moved by somebody else at the moment.
         delivery.begin(delivery.run)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from expr_tracker.row import Row
     from mapi.series.names import Labels
 
-__all__ = ["MediaReference", "references_of_lines"]
+__all__ = ["MEDIA_MARK", "MediaReference", "references_of_lines"]
 
 #: In every line that refers to a file.
-_TYPE: Final = b'"_type"'
+MEDIA_MARK: Final = b'"_type"'
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def references_of_lines(lines: bytes, *, now_us: int) -> list[MediaReference]:
         lines: with their ends.
         now_us: the present in microseconds since 1970 UTC; the time of rows without one.
     """
-    if _TYPE not in lines:
+    if MEDIA_MARK not in lines:
         return []
-    named = b"\n".join(line for line in lines.split(b"\n") if _TYPE in line)
+    named = b"\n".join(line for line in lines.split(b"\n") if MEDIA_MARK in line)
     rows, _ = rows_of_lines(named)
     return [
         _reference(name, value, row, now_us=now_us)

@@ -25,8 +25,24 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
 
-__all__ = ["Points", "TextRow", "has_odd_time", "is_media", "is_point", "points_of_rows"]
+__all__ = [
+    "ROUNDED",
+    "Points",
+    "TextRow",
+    "has_odd_time",
+    "is_media",
+    "is_point",
+    "is_rounded",
+    "points_of_rows",
+]
 
+#: What reports say of numbers that are no float.
+ROUNDED: Final = (
+    "rounded: the platform keeps numbers as floats, which hold whole ones up to 2^53 to the digit"
+)
+
+#: Up to here every whole number is a float.
+_EXACT_INTEGERS: Final = 2**53
 #: From here on an integer rounds to no float.
 _BEYOND_FLOAT: Final = 2**1024 - 2**970
 _MEDIA_KINDS: Final = frozenset({"image", "figure", "table"})
@@ -39,6 +55,8 @@ class TextRow:
 
     step: int
     time_us: int
+    has_time: bool
+    """Whether the time is the row's: the platform would not take its own."""
     values: dict[str, Any]
 
 
@@ -50,6 +68,8 @@ class Points:
     count: int = 0
     negative: int = 0
     """Points at a step below zero, which the platform has none for."""
+    rounded: int = 0
+    """Whole numbers that no float is: they are the nearest one."""
     moved_times: int = 0
     """Rows whose time the platform does not take: they have one that it does."""
     texts: list[TextRow] = field(default_factory=list)
@@ -72,9 +92,9 @@ def points_of_rows(rows: Sequence[Row], *, now_us: int) -> Points:
     if (steps and steps[0] < 0) or not _is_ascending(steps):
         columns = _merged(rows, steps, times, found=found, others=others)
     else:
-        columns = _gathered(rows, steps, times, others=others)
+        columns = _gathered(rows, steps, times, found=found, others=others)
     found.texts = [
-        TextRow(steps[at], times[at], found_there)
+        TextRow(steps[at], times[at], not has_odd_time(rows[at], now_us=now_us), found_there)
         for at in sorted(others)
         if (found_there := _others_of(rows[at]))
     ]
@@ -133,7 +153,12 @@ def _others_of(row: Row) -> dict[str, Any]:
 
 
 def _gathered(
-    rows: Sequence[Row], steps: Sequence[int], times: Sequence[int], *, others: set[int]
+    rows: Sequence[Row],
+    steps: Sequence[int],
+    times: Sequence[int],
+    *,
+    found: Points,
+    others: set[int],
 ) -> dict[str, _Column]:
     """Return the columns of rows whose steps ascend: rows of the same names are taken together."""
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -154,6 +179,8 @@ def _gathered(
                 taken = list(range(len(values)))
             else:
                 taken = [at for at, value in enumerate(values) if is_point(value)]
+            if int in kinds:
+                found.rounded += _rounded(values, is_whole=kinds == {int})
             if len(taken) == len(values):
                 column[0].extend(of_steps)
                 column[1].extend(of_times)
@@ -189,6 +216,7 @@ def _merged(
             column = places.setdefault(name, {})
             before = column.get(step)
             number = float(value)
+            found.rounded += is_rounded(value)
             if before is None or not _is_same(before[1], number):
                 column[step] = time_us, number
     return {
@@ -211,6 +239,20 @@ def is_point(value: object) -> bool:
     if kind is float:
         return True
     return kind is int and -_BEYOND_FLOAT < value < _BEYOND_FLOAT  # type: ignore[operator]
+
+
+def _rounded(values: Sequence[Any], *, is_whole: bool) -> int:
+    """Return how many of the values are whole numbers that no float is."""
+    if is_whole and min(values) >= -_EXACT_INTEGERS and max(values) <= _EXACT_INTEGERS:
+        return 0
+    return sum(map(is_rounded, values))
+
+
+def is_rounded(value: object) -> bool:
+    """Say whether a value is a whole number that is another one as a point."""
+    if type(value) is not int or -_EXACT_INTEGERS <= value <= _EXACT_INTEGERS:
+        return False
+    return is_point(value) and int(float(value)) != value
 
 
 def has_odd_time(row: Row, *, now_us: int) -> bool:

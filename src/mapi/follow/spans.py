@@ -6,27 +6,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from expr_tracker.spans.records import record_from
 from mapi.follow.instants import now_us
-from mapi.follow.line_files import LineFileSource
+from mapi.follow.items import ItemSource
+from mapi.follow.known import Likeness
+from mapi.follow.likeness import likeness
 from mapi.follow.texts import fields_within, storable
 from mapi.wire.times import check_time_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from expr_tracker.row import Row
     from expr_tracker.store.files import LineKind
     from mapi.follow.deliveries import Delivery
-    from mapi.follow.line_files import Item
-    from mapi.sdk.calls import Producer
+    from mapi.follow.items import Item
     from mapi.sdk.queueing import Place
     from mapi.wire.metrics import BatchAnswer
+    from mapi.wire.notes import SpanFacts
 
-__all__ = ["SpansSource", "span_of_row"]
+__all__ = ["SpansSource", "likeness_of_span", "span_facts", "span_of_row"]
 
 _NAME_LENGTH_MAX: Final = 500
 _DEPTH_MAX: Final = 2**31 - 1
 #: JSON of the attributes: the platform takes 16 KiB, and its spelling may be a little longer.
 _FIELDS_BYTES_MAX: Final = 15_000
+_NAMES: Final = ("name", "start_ns", "duration_ns", "depth", "track", "step")
 _NO_NAME: Final = "(no name)"
 
 
@@ -65,7 +68,17 @@ def span_of_row(row: Row) -> tuple[Item | None, list[str]]:
     return item, changes
 
 
-class SpansSource(LineFileSource):
+def likeness_of_span(span: Mapping[str, Any]) -> int:
+    """Return what a span is known by, whichever way it went."""
+    return likeness([span.get(name) for name in _NAMES], span.get("fields"))
+
+
+def span_facts(span: SpanFacts) -> dict[str, Any]:
+    """Return a span of the platform as it was sent."""
+    return {name: getattr(span, name) for name in (*_NAMES, "fields")}
+
+
+class SpansSource(ItemSource):
     """The span file of one producer."""
 
     kind: ClassVar[LineKind] = "spans"
@@ -77,8 +90,18 @@ class SpansSource(LineFileSource):
         """Return the span of a line."""
         return span_of_row(row)
 
-    def send(
-        self, delivery: Delivery, items: Sequence[Item], *, place: Place, producer: Producer
-    ) -> BatchAnswer:
+    @staticmethod
+    def likeness_of(item: Item) -> Likeness:
+        """Return what a span is known by."""
+        return Likeness(likeness_of_span(item))
+
+    def there(self, delivery: Delivery) -> Iterator[Likeness]:
+        """Ask for the spans that the platform has of the producer."""
+        producer = self._producer
+        spans = delivery.runs.spans(delivery.run, stream=producer.stream, rank=producer.rank)
+        for one in spans:
+            yield Likeness(likeness_of_span(span_facts(one)))
+
+    def send(self, delivery: Delivery, items: Sequence[Item], place: Place) -> BatchAnswer:
         """Send spans, in one request."""
-        return delivery.runs.send_spans(delivery.run, items, place=place, producer=producer)
+        return delivery.runs.send_spans(delivery.run, items, place=place, producer=self._producer)

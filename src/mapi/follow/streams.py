@@ -14,25 +14,28 @@ from expr_tracker.history.source import Source as LocalSource
 from expr_tracker.notices import counted
 from expr_tracker.store.files import RunFiles
 from expr_tracker.store.parts import lost_parts_text
-from expr_tracker.store.reader import part_paths
 from mapi.follow.attempts import Attempts, stretches_of
 from mapi.follow.instants import now_us
+from mapi.follow.known import Known, likeness_of_line, lines_of
+from mapi.follow.line_files import BEHIND_BYTES_MAX, file_size
+from mapi.follow.numbers import fits
 from mapi.follow.pieces import Pieces, halves
 from mapi.follow.queues import Queue, RefusedError, current_name, current_queue
-from mapi.follow.rows import points_of_rows
+from mapi.follow.rows import ROUNDED, points_of_rows
 from mapi.follow.texts import line_of_row
 from mapi.sdk.calls import Producer
 from mapi.wire.metrics import POINTS_MAX
 from mapi.wire.notes import LOG_LINES_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from expr_tracker.row import Row
     from expr_tracker.store.files import StreamKey
     from mapi.follow.attempts import Stretch
     from mapi.follow.deliveries import Delivery
+    from mapi.follow.known import Likeness
     from mapi.follow.pieces import Piece
     from mapi.follow.rows import TextRow
     from mapi.follow.texts import LogLine
@@ -44,8 +47,6 @@ __all__ = ["BATCH_POINTS", "MetricsSource"]
 BATCH_POINTS: Final = 20_000
 #: Of one request: new ones take the server half a millisecond each.
 _BATCH_SERIES: Final = 1_000
-#: A queue without items is moved on when so much of the file would be read again for it.
-_BEHIND_BYTES_MAX: Final = 256 << 10
 #: How the lines begin that hold no row.
 _MARKER: Final = b'{"_attempt'
 #: Of one look; the next one goes on.
@@ -78,39 +79,36 @@ class MetricsSource:
 
     def size_bytes(self) -> int:
         """Return how far the file goes now."""
-        before, after = part_paths(self._local.path)
-        size = 0
-        for path in (*before, self._local.path, *after):
-            try:
-                size += path.stat().st_size
-            except FileNotFoundError:  # set aside between the two looks
-                continue
-        return size
+        return file_size(self._local.path)
 
     def deliver(self, delivery: Delivery, told: Callable[[int], object]) -> None:
         """Deliver attempts, points and lines behind where the queues stand."""
         with LocalSource.offline(self._local) as source:
-            if self._sender is not None and not self._sender.fits(source):
-                self._sender = None
-                delivery.begin(delivery.run)
-            if self._sender is None:
-                pieces = Pieces(self._batch_points)
-                self._sender = _Sender(
-                    delivery, source, self.key, again=self._again, pieces=pieces
-                )
-                self._again = False
-            sender = self._sender
             attempts = told_attempts(self._local, source)
-            # Once, unless a queue is moved back meanwhile: the platform may be an older one again.
+            # Once, unless a queue is moved back meanwhile: the platform may be an older one again, or
+            # somebody else has seen another file in its place.
+            sender = self._sender_of(delivery, source)
             for _ in range(_ROUNDS_MAX):
                 for stretch in stretches_of(attempts, source.size):
                     sender.deliver(source, stretch, told)
                 if sender.is_done(source.size):
                     break
-            sender.catch_up(source.size)
+                sender = self._sender_of(delivery, source)
+            sender.catch_up()
             told(source.size)
             for problem in _problems(source):
                 delivery.losses.fail(f"{self._local.path}: {problem}")
+
+    def _sender_of(self, delivery: Delivery, source: LocalSource) -> _Sender:
+        """Return who delivers the file as it is now."""
+        if self._sender is not None and not self._sender.fits(source):
+            self._sender = None
+            delivery.begin(delivery.run)
+        if self._sender is None:
+            pieces = Pieces(self._batch_points)
+            self._sender = _Sender(delivery, source, self.key, again=self._again, pieces=pieces)
+            self._again = False
+        return self._sender
 
     def rows_behind(self) -> int:
         """Return how many rows there are behind where the file is known to be delivered to."""
@@ -143,12 +141,12 @@ class _Sender:
         base = source.path.name
         runs, run, producer = delivery.runs, delivery.run, self._producer
 
-        def fits(offset: int) -> bool:
-            return _ends_line(source, offset)
+        def is_there(number: int) -> bool:
+            return fits(source.read_raw, number, size=source.size)
 
         self._points = current_queue(
             lambda name: Queue(delivery, name, label=key.label, what="point"),
-            lambda writers: current_name(base, writers, fits, again=again),
+            lambda writers: current_name(base, writers, is_there, again=again),
             delivery=delivery,
             request=lambda place: runs.send_points(
                 run, [], place=place, producer=producer, corrects=True
@@ -157,14 +155,17 @@ class _Sender:
         # Points that come again are known by their steps. Lines are not.
         self._lines = current_queue(
             lambda name: Queue(delivery, name, label=key.label, what="line"),
-            lambda writers: current_name(f"lines of {base}", writers, fits),
+            lambda writers: current_name(f"lines of {base}", writers, is_there),
             delivery=delivery,
             request=lambda place: runs.send_lines(run, [], place=place, producer=producer),
         )
+        self._known = Known(self._lines)
 
     def fits(self, source: LocalSource) -> bool:
         """Say whether the file still is the one that was delivered so far."""
-        return all(_ends_line(source, one.offset) for one in (self._points, self._lines))
+        return all(
+            one.fits(source.read_raw, size=source.size) for one in (self._points, self._lines)
+        )
 
     def deliver(
         self, source: LocalSource, stretch: Stretch, told: Callable[[int], object]
@@ -183,14 +184,15 @@ class _Sender:
 
     def is_done(self, size: int) -> bool:
         """Say whether both queues have had a file up to an offset."""
-        return self.offset >= size
+        is_ended = self._points.is_ended or self._lines.is_ended
+        return self.offset >= size and not is_ended
 
-    def catch_up(self, size: int) -> None:
+    def catch_up(self) -> None:
         """Move on a queue that has had no items for long, so that nobody looks for them again."""
-        if self._points.offset == size and size - self._points.stands > _BEHIND_BYTES_MAX:
-            self._send_points([], size)
-        if self._lines.offset == size and size - self._lines.stands > _BEHIND_BYTES_MAX:
-            self._send_lines([], size)
+        if self._points.behind_bytes > BEHIND_BYTES_MAX:
+            self._send_points([], self._points.reached)
+        if self._lines.behind_bytes > BEHIND_BYTES_MAX:
+            self._send_lines([], self._lines.reached)
 
     def _next(self, source: LocalSource, stretch: Stretch) -> Piece | None:
         """Return the next piece that one of the queues has not had, up to where the other stands."""
@@ -209,7 +211,7 @@ class _Sender:
             parts = halves(piece)
         if parts is None:
             try:
-                self._send_rows(rows, piece, attempt)
+                self._send_rows(source, rows, piece, attempt=attempt)
             except RefusedError as error:
                 parts = halves(piece)
                 if parts is None:
@@ -217,7 +219,9 @@ class _Sender:
         for part in parts or ():
             self._deliver_piece(source, part, attempt)
 
-    def _send_rows(self, rows: Sequence[Row], piece: Piece, attempt: int) -> None:
+    def _send_rows(
+        self, source: LocalSource, rows: Sequence[Row], piece: Piece, *, attempt: int
+    ) -> None:
         """Send what a piece holds for each queue whose turn it is.
 
         Raises:
@@ -227,26 +231,24 @@ class _Sender:
         losses, label = self._delivery.losses, self._label
         if self._points.offset == piece.start:
             if found.count == 0:
-                self._points.pass_over(piece.stop)
-            elif self._send_points(found.series, piece.stop, attempt):
+                self._points.pass_over(piece.number)
+            elif self._send_points(found.series, piece.number, attempt):
                 losses.add(
                     label, "point", "left out: the platform has no steps below 0",
                     count=found.negative,
                 )  # fmt: skip
+                losses.add(label, "value", ROUNDED, count=found.rounded)
                 losses.add(
                     label, "row", "at another time: the clock that wrote it was wrong",
                     count=found.moved_times,
                 )  # fmt: skip
         if self._lines.offset == piece.start:
-            if found.texts:
-                self._send_texts(found.texts, piece.stop)
-            else:
-                self._lines.pass_over(piece.stop)
+            self._send_texts(source, found.texts, piece)
 
     def _send_points(
-        self, series: Sequence[SeriesColumns], stop: int, attempt: int | None = None
+        self, series: Sequence[SeriesColumns], number: int, attempt: int | None = None
     ) -> bool:
-        """Send points of lines that end at an offset; say whether it was their turn."""
+        """Send points of lines that end at a place; say whether it was their turn."""
         producer = Producer(self._producer.stream, self._producer.rank, attempt)
         runs, run = self._delivery.runs, self._delivery.run
 
@@ -263,22 +265,44 @@ class _Sender:
         if parts and self._points.stands < 0 and not send([], 0):
             return False
         # All but the last one leave the queue where it is: it moves by whole lines.
-        return all(send(part, self._points.stands) for part in parts) and send(last, stop)
+        return all(send(part, self._points.stands) for part in parts) and send(last, number)
 
-    def _send_texts(self, texts: Sequence[TextRow], stop: int) -> None:
+    def _send_texts(self, source: LocalSource, texts: Sequence[TextRow], piece: Piece) -> None:
         lines, changes = [], []
         for text in texts:
             line, changed = line_of_row(text)
             lines.append(line)
             changes += changed
-        if self._send_lines(lines, stop):
+        if self._lines.is_later:
+            lines = [lines[at] for at in self._unknown(source, texts, piece)]
+        if not lines:
+            self._lines.pass_over(piece.number)
+        elif self._send_lines(lines, piece.number):
             for reason in changes:
                 self._delivery.losses.add(self._label, "value", reason)
 
-    def _send_lines(self, lines: Sequence[LogLine], stop: int) -> bool:
+    def _unknown(self, source: LocalSource, texts: Sequence[TextRow], piece: Piece) -> list[int]:
+        """Return which rows' lines the platform does not have, of a file that was another before."""
+        delivery, producer = self._delivery, self._producer
+
+        def before(offset: int) -> Iterator[Likeness]:
+            for at, found in source.pieces(0, offset):
+                rows = points_of_rows(source.decode(at, found), now_us=now_us())
+                yield from map(_likeness_of, rows.texts)
+
+        return self._known.unknown(
+            piece,
+            [*map(_likeness_of, texts)],
+            there=lambda: delivery.call(
+                lambda: [*lines_of(delivery.runs, delivery.run, producer)]
+            ),
+            before=before,
+        )
+
+    def _send_lines(self, lines: Sequence[LogLine], number: int) -> bool:
         runs, run = self._delivery.runs, self._delivery.run
         answer = self._lines.send(
-            stop,
+            number,
             lambda place: runs.send_lines(run, lines, place=place, producer=self._producer),
         )
         return answer is not None
@@ -286,10 +310,17 @@ class _Sender:
     def _skip(self, piece: Piece, error: RefusedError) -> None:
         """Go on behind a row that the platform refuses."""
         if self._points.offset == piece.start:
-            self._send_points([], piece.stop)
+            self._send_points([], piece.number)
         else:
-            self._send_lines([], piece.stop)
+            self._send_lines([], piece.number)
         self._delivery.losses.add(self._label, "row", f"refused: {error}")
+
+
+def _likeness_of(text: TextRow) -> Likeness:
+    line, _ = line_of_row(text)
+    if not text.has_time:
+        del line["time"]
+    return likeness_of_line(line)
 
 
 def _requests(series: Sequence[SeriesColumns]) -> list[list[SeriesColumns]]:
@@ -303,13 +334,6 @@ def _requests(series: Sequence[SeriesColumns]) -> list[list[SeriesColumns]]:
             points = len(one.values)
         parts[-1].append(one)
     return parts
-
-
-def _ends_line(source: LocalSource, offset: int) -> bool:
-    """Say whether a line ends before an offset, as where the file was delivered to once."""
-    if offset == 0:
-        return True
-    return offset <= source.size and source.read_raw(offset - 1, offset) == b"\n"
 
 
 def _problems(source: LocalSource) -> list[str]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.arguments import rows_of, shown, whole_or_none
+from mapi.sdk.arguments import rows_of, shown, text_of, whole_or_none
 from mapi.sdk.calls import encoded
 from mapi.sdk.checks import checked, checked_time, now_us, plain, raise_any, time_text
 from mapi.series.names import check_key, check_labels, check_log_message
 from mapi.wire.decoding import BATCH_BYTES_MAX, decode, pointer
-from mapi.wire.metrics import MetricsBody
+from mapi.wire.metrics import MetricsBody, check_numbering
 from mapi.wire.notes import SpanRow
 from mapi.wire.times import check_time_ns, check_time_us, time_from_us
 
@@ -28,6 +28,7 @@ __all__ = [
     "checked_points",
     "checked_spans",
     "place_and_producer",
+    "query_of_place",
 ]
 
 #: Of one call of spans, which is checked whole: as much as a run keeps by default.
@@ -60,6 +61,27 @@ def place_and_producer(
     Raises:
         InvalidError: the place is none.
     """
+    sent = _numbers_of(place)
+    sent["seq"] -= max(0, items - 1)
+    sent |= {"stream": producer.stream, "rank": producer.rank}
+    if attempt and producer.attempt is not None:
+        sent["attempt"] = producer.attempt
+    return sent
+
+
+def query_of_place(place: Place) -> list[tuple[str, str]]:
+    """Return the parameters of a query that say where in a queue the body stands.
+
+    Raises:
+        InvalidError: the place is none.
+    """
+    numbers = _numbers_of(place)
+    writer = text_of(numbers["writer"], at="/writer")
+    check_numbering(writer, numbers["seq"], numbers["after"])
+    return [("writer", writer), ("seq", str(place.seq)), ("after", str(place.after))]
+
+
+def _numbers_of(place: Place) -> dict[str, Any]:
     if not isinstance(place, Place):
         raise InvalidError(
             Fault("/place", f"{shown(place)} is no mapi.Place(writer=..., after=..., seq=...)")
@@ -69,16 +91,7 @@ def place_and_producer(
         for name, number in (("after", place.after), ("seq", place.seq))
         if whole_or_none(number) is None
     )
-    sent: dict[str, Any] = {
-        "writer": place.writer,
-        "seq": place.seq - max(0, items - 1),
-        "after": place.after,
-        "stream": producer.stream,
-        "rank": producer.rank,
-    }
-    if attempt and producer.attempt is not None:
-        sent["attempt"] = producer.attempt
-    return sent
+    return {"writer": place.writer, "seq": place.seq, "after": place.after}
 
 
 def checked_points(series: Sequence[SeriesColumns], about: Mapping[str, Any]) -> bytes:

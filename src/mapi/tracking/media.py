@@ -5,6 +5,9 @@ transaction, which locks the run, makes the row. Where that is refused, or finds
 the same place, the object goes again. What a row let go of is deleted behind its transaction. A
 process that is killed in between leaves an object without a row, which is collected later; it never
 leaves a row without its object.
+
+Other bytes at the same place replace an item, so of what a queue sends each is kept in its turn alone
+(`mapi.tracking.sequence`): in the transaction that moves its writer on, as a correction is.
 """
 
 from __future__ import annotations
@@ -18,14 +21,23 @@ from psycopg.rows import dict_row
 
 from mapi.access.identifiers import new_uuid
 from mapi.database.queries import query
-from mapi.errors import Fault, InvalidError, MapiError, NotFoundError, QuotaError, UnavailableError
+from mapi.errors import (
+    Fault,
+    InvalidError,
+    MapiError,
+    NotFoundError,
+    OutOfTurnError,
+    QuotaError,
+    UnavailableError,
+)
 from mapi.series.budgets import Drops, fit_sizes
 from mapi.series.media_headers import media_header
 from mapi.series.names import labels_hash
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.letting_go import delete_object, let_go
 from mapi.tracking.live import media_from_row
-from mapi.tracking.writing import Added, close_writing, open_writing
+from mapi.tracking.sequence import late_seq
+from mapi.tracking.writing import Added, advance_writer, close_writing, open_writing
 from mapi.wire.enums import Budget, MediaFormat, WarningCode
 from mapi.wire.problems import no_room_fault
 
@@ -162,7 +174,7 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
         store: where its bytes go.
         reach: of the sender.
         run_id: the run.
-        sender: who writes.
+        sender: who writes, and where in a queue.
         place: where it belongs.
         content: its bytes.
         header: what `check_content` found in them.
@@ -174,6 +186,8 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
         NotFoundError: there is no such run.
         ForbiddenError: the sender may not write there.
         StateError: the run is in the trash.
+        OutOfTurnError: it is not its turn, or it was and the item is there no more.
+        InvalidError: the run has too many writers.
         QuotaError: the run's budget has no room for it.
         UnavailableError: a store does not answer.
     """
@@ -210,11 +224,8 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
                 "object_key": object_key,
             },
         )
-        before = 0 if replaced is None else replaced.facts.size_bytes
-        added = Added(
-            media_items=0 if replaced is not None else 1, media_bytes=len(content) - before
-        )
-        await close_writing(writing, added)
+        await close_writing(writing, _added(len(content), replaced))
+        await _move_on(writing)
         made = await get_media(connection, run_id, media_id)
         return _Written(made.facts, () if replaced is None else (replaced.object_key,))
 
@@ -238,6 +249,12 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
     return written.facts, False
 
 
+def _added(size_bytes: int, replaced: MediaObject | None) -> Added:
+    if replaced is None:
+        return Added(media_items=1, media_bytes=size_bytes)
+    return Added(media_bytes=size_bytes - replaced.facts.size_bytes)
+
+
 def _of_header(header: MediaHeader) -> dict[str, Any]:
     return {"format": header.format.value, "width": header.width, "height": header.height}
 
@@ -245,13 +262,34 @@ def _of_header(header: MediaHeader) -> dict[str, Any]:
 async def _known_or_refused(
     writing: Writing, place: MediaPlace, sha256: bytes, *, size_bytes: int
 ) -> MediaObject | QuotaError | None:
-    """Return the item if it is there already, or why it is not kept; the drop is counted."""
+    """Return the item if it is there already, or why it is not kept; the drop is counted.
+
+    Either way that was its turn. ``None``: it is to be written.
+    """
+    late = await late_seq(writing)
     found = await _find(writing, place)
-    if found is not None and found.facts.sha256 == sha256.hex():
+    is_there = found is not None and found.facts.sha256 == sha256.hex()
+    if late is not None and not is_there:
+        sender = writing.sender
+        raise OutOfTurnError(
+            f"Number {sender.seq} of writer {sender.writer!r}, which stands at {late}, was taken "
+            "before, and other bytes stand at its place or none: send what comes behind it.",
+            late,
+        )
+    if is_there:
+        if late is None:
+            await _move_on(writing)
         return found
     budget = _lacking(writing, found, size_bytes=size_bytes)
     # The bytes are the body, or were sent before.
     return None if budget is None else await _refusal(writing, budget, pointer="")
+
+
+async def _move_on(writing: Writing) -> None:
+    """Remember that the item was taken, or refused for good; a part of what follows moves nothing."""
+    sender = writing.sender
+    if sender.seq is not None and sender.seq != sender.after:
+        await advance_writer(writing, sender.seq)
 
 
 async def refused_size(writing: Writing, size_bytes: int) -> QuotaError | None:
@@ -265,12 +303,14 @@ async def refused_size(writing: Writing, size_bytes: int) -> QuotaError | None:
 async def _refusal(writing: Writing, budget: Budget, *, pointer: str) -> QuotaError:
     drops = Drops.of({budget: 1})
     warning = await close_writing(writing, Added(), drops=drops)
+    await _move_on(writing)
     return QuotaError(
         warning or "The run has spent a budget.",
         {
             "accepted": 0,
             "duplicates": 0,
             "rejected": 1,
+            "accepted_seq": writing.sender.seq,
             "errors": [no_room_fault(pointer, budget)],
         },
     )

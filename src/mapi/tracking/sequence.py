@@ -4,7 +4,7 @@ A file that is delivered line by line has one order, and whoever delivers it may
 once, one that was cut off, or a network that repeats what it sent an hour ago. So a batch may name the
 number that it follows (``after``): it is taken only while its writer stands there, whole and in the
 transaction that moves the writer on. What comes again, late or out of turn changes nothing, also where
-a later value replaces an earlier one (`mapi.tracking.corrections`).
+a later value replaces an earlier one (`mapi.tracking.corrections`, `mapi.tracking.media`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mapi.errors import OutOfTurnError
-from mapi.tracking.writing import Counts, known_seq, open_writing, taken_seq
+from mapi.tracking.writing import Counts, open_writing, taken_seq
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from mapi.database.door import Connection
-    from mapi.tracking.writing import Sender
+    from mapi.tracking.writing import Sender, Writing
 
-__all__ = ["counts_of_late", "counts_of_taken", "is_taken"]
+__all__ = ["counts_of_late", "counts_of_taken", "is_taken", "late_seq"]
 
 
 async def counts_of_taken(
@@ -55,12 +55,26 @@ async def counts_of_late(
 
     For batches whose values replace others: of those a repetition is no harmless one.
     """
-    if sender.seq is None or sender.after is not None:
-        return await counts_of_taken(connection, run_id, size, sender=sender)
-    writing = await open_writing(connection, run_id, sender)
-    taken = await known_seq(writing)
-    is_late = taken is not None and taken >= sender.seq
-    return Counts(duplicates=size, accepted_seq=taken) if is_late else None
+    if sender.seq is None:
+        return None
+    taken = await late_seq(await open_writing(connection, run_id, sender))
+    return None if taken is None else Counts(duplicates=size, accepted_seq=taken)
+
+
+async def late_seq(writing: Writing) -> int | None:
+    """Return where the writer stands, if what has the sender's number was taken before; else ``None``.
+
+    Raises:
+        OutOfTurnError: it follows another batch than the last.
+        InvalidError: the run has too many writers.
+    """
+    sender = writing.sender
+    if sender.seq is None:
+        return None
+    taken = await taken_seq(writing)
+    if sender.after is not None:
+        return taken if is_taken(sender, taken) else None
+    return taken if taken is not None and taken >= sender.seq else None
 
 
 def is_taken(sender: Sender, taken: int | None) -> bool:

@@ -7,7 +7,14 @@ from msgspec import Meta, field
 
 from mapi.wire.decoding import Answer, Request
 from mapi.wire.enums import MediaFormat, Source
-from mapi.wire.metrics import Rank, Step, StreamName
+from mapi.wire.metrics import (
+    PrecedingNumber,
+    Rank,
+    SequenceNumber,
+    Step,
+    StreamName,
+    Writer,
+)
 
 __all__ = [
     "CAPTION_LENGTH_MAX",
@@ -66,6 +73,17 @@ class MediaRecord(Request, kw_only=True):
     ] = None
     stream: Annotated[StreamName, Meta(description="The stream that wrote.")] = ""
     rank: Annotated[Rank, Meta(description="The rank that wrote.")] = 0
+    writer: Annotated[Writer | None, Meta(description="Who sends; needed with `seq`.")] = None
+    seq: Annotated[
+        SequenceNumber | None,
+        Meta(description="Rises with each item of the writer; lower ones are not kept again."),
+    ] = None
+    after: Annotated[
+        PrecedingNumber | None,
+        Meta(
+            description="The number that this item follows, -1 for the first: of a writer that stands elsewhere it is not kept."
+        ),
+    ] = None
 
 
 class MediaFacts(Answer, kw_only=True):

@@ -17,6 +17,7 @@ __all__ = [
     "RANK_MAX",
     "STEP_MAX",
     "STREAM_LENGTH_MAX",
+    "WRITER_LENGTH_MAX",
     "AttemptNumber",
     "BatchAnswer",
     "BatchFault",
@@ -57,7 +58,8 @@ ATTEMPT_MAX = 2**31 - 1
 #: 1 is the first.
 AttemptNumber: TypeAlias = Annotated[int, Meta(ge=1, le=ATTEMPT_MAX)]
 #: Who sends: what it sent before under a sequence number is not taken twice.
-Writer: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500)]
+WRITER_LENGTH_MAX = 500
+Writer: TypeAlias = Annotated[str, Meta(min_length=1, max_length=WRITER_LENGTH_MAX)]
 #: As long as the value of a label, which it becomes.
 STREAM_LENGTH_MAX = 200
 StreamName: TypeAlias = Annotated[str, Meta(max_length=STREAM_LENGTH_MAX)]
@@ -143,8 +145,16 @@ class MetricsBody(Request, kw_only=True):
     ] = None
 
 
-def check_numbering(writer: str | None, seq: int | None, after: int | None) -> None:
+def check_numbering(
+    writer: str | None, seq: int | None, after: int | None, *, pointer_of: str = ""
+) -> None:
     """Refuse a batch that says too little of where it stands in what its writer sends.
+
+    Args:
+        writer: who sends.
+        seq: its number.
+        after: the number that it follows.
+        pointer_of: what they are members of, as a JSON pointer.
 
     Raises:
         InvalidError: writer and seq are not given together, or the number that it follows is none
@@ -152,14 +162,17 @@ def check_numbering(writer: str | None, seq: int | None, after: int | None) -> N
     """
     if (writer is None) != (seq is None):
         missing = "writer" if writer is None else "seq"
-        raise InvalidError(Fault(f"/{missing}", "writer and seq are given together"))
+        raise InvalidError(Fault(f"{pointer_of}/{missing}", "writer and seq are given together"))
     if after is None:
         return
     if seq is None:
-        raise InvalidError(Fault("/seq", "a batch that follows another has a seq of its own"))
+        raise InvalidError(Fault(f"{pointer_of}/seq", "what follows another has a seq of its own"))
     if after > seq:
         raise InvalidError(
-            Fault("/after", f"{after} is above seq, {seq}: a batch follows what came before it")
+            Fault(
+                f"{pointer_of}/after",
+                f"{after} is above seq, {seq}: a batch follows what came before it",
+            )
         )
 
 

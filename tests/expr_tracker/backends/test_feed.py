@@ -62,8 +62,8 @@ class Mirror:
     def rows_waiting(self) -> int:
         return self.waits
 
-    def dropped(self) -> int:
-        return 0
+    def losses(self) -> dict[str, int]:
+        return {"default: value rounded": 2, "data: point left out": 1}
 
     def remarks(self) -> list[str]:
         return self.remarked
@@ -104,7 +104,7 @@ def test_a_run_of_a_moment_is_opened_delivered_ended_and_closed_in_this_order(
     assert feed.figures() == {
         "delivered": 10,
         "waiting": 0,
-        "dropped": 0,
+        "dropped": 3,
         "last_error": None,
         "url": "http://there/runs/1",
     }

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.api.test_media import png
+from tests.mapi.api.media_calls import png
 from tests.mapi.callers import Caller, client_of
 from tests.mapi.tenants_access import give_token, make_person
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
-import json
-import struct
-import zlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
-from PIL import Image
+from tests.mapi.api.media_calls import (
+    TABLE_TYPE,
+    jpeg,
+    kept,
+    png,
+    send,
+    signed,
+    table,
+    upload,
+    usage,
+    warnings_of,
+)
 from tests.mapi.callers import client_of, make_caller
 from tests.mapi.storing import temporary_objects
-from tests.mapi.tenants_access import set_limits, value_of
+from tests.mapi.tenants_access import set_limits
 
 from mapi.api.app import build_app
 from mapi.database.door import Database
@@ -31,76 +38,6 @@ if TYPE_CHECKING:
     from mapi.objects.store import ObjectStore
 
 pytestmark = pytest.mark.anyio
-
-TABLE_TYPE = "application/vnd.mapi.table+json"
-
-
-def chunk(name: bytes, content: bytes = b"") -> bytes:
-    checked = name + content
-    return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
-
-
-def png(width: int = 4, height: int = 3, *, grey: int = 0) -> bytes:
-    rows = b"".join(b"\x00" + bytes([grey]) * width for _ in range(height))
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
-        + chunk(b"IDAT", zlib.compress(rows))
-        + chunk(b"IEND")
-    )
-
-
-def jpeg() -> bytes:
-    content = io.BytesIO()
-    Image.new("L", (4, 3)).save(content, "jpeg")
-    return content.getvalue()
-
-
-def table(rows: int = 2) -> bytes:
-    return json.dumps({"columns": ["a", "b"], "data": [[n, "x"] for n in range(rows)]}).encode()
-
-
-async def send(
-    caller: Caller,
-    run: str,
-    content: bytes,
-    *,
-    status: int = 201,
-    kind: str = "image/png",
-    label: str | None = None,
-    **query: Any,
-) -> Any:
-    if label is not None:
-        query["label.split"] = label
-    answer = await caller.send(
-        "POST",
-        f"/v1/runs/{run}/media",
-        status=status,
-        content=content,
-        params={"key": "sample", **query},
-        headers={"Content-Type": kind},
-    )
-    return answer.json()
-
-
-async def usage(caller: Caller) -> tuple[int, int]:
-    (row,) = (await caller.get("/v1/usage"))["projects"]
-    return row["media_items"], row["media_bytes"]
-
-
-def warnings_of(tenant: Tenant, run: str) -> list[str]:
-    found: list[str] = value_of(
-        tenant,
-        "select coalesce(array_agg(code), '{}') from mapi.run_events where run_id = %s",
-        run.removeprefix("run_"),
-    )
-    return found
-
-
-def kept(tmp_path: Path) -> list[Path]:
-    """Return the files that hold bytes: an upload that was recorded leaves an empty one."""
-    files = (one for one in (tmp_path / "objects").rglob("*") if one.is_file())
-    return [one for one in files if one.stat().st_size]
 
 
 async def test_what_was_sent_is_read_byte_for_byte_and_as_an_attachment(caller: Caller) -> None:
@@ -285,28 +222,6 @@ async def test_too_much_is_counted_and_told_once_and_never_kept(
     found = await caller.get(f"/v1/runs/{run}")
     assert found["dropped"] == {"media_items": 2, "media_item_bytes": 1}
     assert warnings_of(tenant, run) == ["MEDIA_BUDGET"]
-
-
-async def signed(caller: Caller, run: str, content: bytes, **sent: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await caller.post(
-        f"/v1/runs/{run}/media/uploads",
-        {
-            "size_bytes": len(content),
-            "sha256": hashlib.sha256(content).hexdigest(),
-            "format": "png",
-            **sent,
-        },
-        status=201,
-    )
-    return found
-
-
-async def upload(caller: Caller, permit: dict[str, Any], content: bytes) -> int:
-    # Without a token: the form is what permits it.
-    answer = await caller.client.post(
-        "/v1/uploads", data=permit["fields"], files={"file": ("a.png", content, "image/png")}
-    )
-    return answer.status_code
 
 
 async def test_an_upload_is_sent_without_a_token_once_and_then_recorded(

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.mapi.api.test_media import png
+from tests.mapi.api.media_calls import png
 from tests.mapi.callers import Caller, make_caller
 from tests.mapi.pruning import prune
 from tests.mapi.storing import temporary_objects

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from tests.mapi.callers import make_token
+from tests.mapi.follow.faulty import Faulty
+from tests.mapi.follow.network import network
 from tests.mapi.serving import serving
+from tests.mapi.tenants import make_tenant
 
 import expr_tracker as et
 import mapi
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from tests.mapi.tenants import Tenant
 
+    from mapi.database.embedded.server import EmbeddedServer
     from mapi.follow.opened import RunReport
 
 
@@ -35,6 +39,14 @@ def api(url: str, tenant: Tenant) -> Iterator[mapi.Client]:
     """An admin of the tenant."""
     with mapi.Client(url, token=make_token(tenant), timeout_seconds=20, tries=1) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def faulty(url: str, server: EmbeddedServer) -> Iterator[Faulty]:
+    """The platform behind a network that fails, with a tenant of its own."""
+    token = make_token(make_tenant(server))
+    with network(url) as (way, loop), mapi.Client(url, token=token) as found:
+        yield Faulty(way, loop, api=found, token=token)
 
 
 class Push(Protocol):

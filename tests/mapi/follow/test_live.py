@@ -14,6 +14,7 @@ from tests.mapi.follow.reading import in_files, on_platform
 from tests.mapi.tenants_access import set_limits
 
 import expr_tracker as et
+from mapi.follow.rows import ROUNDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,9 +185,16 @@ def test_what_does_not_fit_a_budget_is_counted_and_told_at_the_end(
     for step in range(50):
         et.log({"loss": step}, step=step)
     et.log({"loss": 0}, step=-1)
+    et.log({"loss": 2**53 + 1}, step=0)
     et.finish()
     figures = run.info()["backends"]["mapi"]
-    assert figures["dropped"] == 21
+    assert figures["dropped"] == 22
+    assert run.info()["loss"]["degraded"] == {
+        "mapi: default: point not taken: over the budget points": 20,
+        "mapi: default: point left out: the platform has no steps below 0": 1,
+        f"mapi: default: value {ROUNDED}": 1,
+    }
+    assert run.info()["loss"]["dropped"] == {}
     assert figures["waiting"] == 0
     assert "20 points not taken: over the budget points" in caplog.text
     assert "no steps below 0" in caplog.text

@@ -57,6 +57,21 @@ def is_same(one: float, other: float) -> bool:
     return one == other or (math.isnan(one) and math.isnan(other))
 
 
+@given(
+    st.lists(st.integers(-(2**70), 2**70) | st.integers() | st.floats() | st.just(True)),
+    st.booleans(),
+)
+def test_whole_numbers_that_no_float_is_are_counted(values: list[Any], is_again: bool) -> None:
+    rows = [
+        {"_step": 0 if is_again else step, "_time": 1.7e9, "loss": value}
+        for step, value in enumerate(values)
+    ]
+    found = points_of_rows(rows, now_us=NOW)
+    assert found.rounded == sum(
+        type(value) is int and is_point(value) and int(float(value)) != value for value in values
+    )
+
+
 def comparable(state: dict[tuple[str, int], Any]) -> dict[tuple[str, int], Any]:
     return {place: (repr(abs(value)), value > 0, time) for place, (value, time) in state.items()}
 
@@ -137,7 +152,7 @@ def test_pieces_are_whole_lines_and_all_of_them(lines: list[bytes], items: int) 
 @given(st.lists(st.binary(max_size=9).filter(lambda one: b"\n" not in one), min_size=1))
 def test_halves_are_whole_lines_until_there_is_one(lines: list[bytes]) -> None:
     content = b"".join(line + b"\n" for line in lines)
-    parts = halves(Piece(7, 7 + len(content), content))
+    parts = halves(Piece(7, content, b"before\n"))
     if len(lines) == 1:
         assert parts is None
         return

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
-from tests.mapi.api.test_media import png
+from tests.mapi.api.media_calls import png
 from tests.mapi.sdk.asking import BOTH, TOKEN, ask
 from tests.mapi.sdk.small_servers import (
     cuts,

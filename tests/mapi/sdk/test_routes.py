@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.api.test_media import png
+from tests.mapi.api.media_calls import png
 from tests.mapi.sdk.asking import METRICS_TOKEN
 from tests.mapi.storing import temporary_objects
 

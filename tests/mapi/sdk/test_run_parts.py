@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import zstandard
-from tests.mapi.api.test_media import png
+from tests.mapi.api.media_calls import png
 from tests.mapi.tenants_access import set_limits
 
 import mapi

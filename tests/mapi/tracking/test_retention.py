@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from tests.mapi.api.test_media import png, send
+from tests.mapi.api.media_calls import png, send
 from tests.mapi.blocking import until_waited_for
 from tests.mapi.callers import make_caller
 from tests.mapi.tenants_access import value_of

@@ -13,7 +13,7 @@ from mapi.errors import InvalidError
 from mapi.follow.documents import PINNED, pin_tags
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.proof.json_values import is_same_json
-from mapi.follow.rows import is_point
+from mapi.follow.rows import ROUNDED, is_point, is_rounded
 from mapi.follow.texts import plain_value
 from mapi.sdk.calls import Producer
 from mapi.sdk.errors import NotFoundError
@@ -67,6 +67,7 @@ def compare_documents(
         for name in sorted(summary.pins):
             value = summary.values[name]
             if is_point(value):
+                differences.note("pin", ROUNDED, count=is_rounded(value))
                 series, labels = series_from_name(name)
                 pinned = canonical_labels({**dict(labels), **PINNED})
                 whose = with_writer(pinned, stream=key.stream or "", rank=key.rank)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from expr_tracker.history.source import Source
 from expr_tracker.store.reader import whole_rows
 from mapi.follow.console import line_of_output
 from mapi.follow.instants import now_us
+from mapi.follow.known import lines_there
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.proof.json_values import is_same_json
 from mapi.follow.proof.sequences import Sequence
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from mapi.wire.notes import LogLineFacts
 
 __all__ = ["Line", "compare_lines", "output_lines", "row_lines"]
-
-_PAGE_LINES: Final = 1_000
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,8 @@ def output_lines(path: Path) -> Iterator[Line]:
         for row in whole_rows(path):
             item, _ = line_of_output(row)
             if item is not None:
-                has_time = not has_odd_time(row, now_us=now_us())
-                time_us = time_to_us(item["time"]) if has_time else None
+                time = item.get("time")
+                time_us = None if time is None else time_to_us(time)
                 yield Line(item["message"], item["fields"], time_us)
 
 
@@ -116,7 +115,7 @@ def compare_lines(
         for found in expected.values():
             for one in found:
                 stack.callback(getattr(one, "close", lambda: None))
-        for there in _lines_there(runs, run):
+        for there in lines_there(runs, run):
             label = labels(there.stream, there.rank)
             _compare_line(
                 left.get((there.stream, there.rank), []), there, label=label, found=differences
@@ -126,13 +125,6 @@ def compare_lines(
                 for line in sequence.rest():
                     differences.compare("line")
                     _add_missing(line, labels(stream, rank), differences)
-
-
-def _lines_there(runs: Runs, run: str) -> Iterator[LogLineFacts]:
-    after = 0
-    while lines := runs.lines(run, after=after, limit=_PAGE_LINES):
-        yield from lines
-        after = lines[-1].id
 
 
 def _compare_line(

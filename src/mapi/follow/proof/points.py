@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mapi.follow.instants import now_us
 from mapi.follow.proof.differences import Difference
 from mapi.follow.proof.windows import Column, readings_of, windows_of
+from mapi.follow.rows import ROUNDED
 from mapi.sdk.errors import NotFoundError
 from mapi.series.name_map import name_from_series, with_writer, writer_from_labels
 from mapi.series.names import canonical_labels
@@ -130,6 +131,7 @@ class PointProof:
             "point", "at a step below 0 in the files: the platform has no such steps",
             count=window.negative,
         )  # fmt: skip
+        note("value", ROUNDED, count=window.rounded)
         note(
             "step", "with a time that the platform does not take: times are not compared there",
             count=window.odd_rows,

@@ -54,6 +54,8 @@ class Window:
     columns: dict[SeriesKey, Column]
     negative: int
     """Points at steps below 0."""
+    rounded: int
+    """Whole numbers that no float is."""
     odd_rows: int
     """Rows whose time is none that the platform takes."""
     size_bytes: int
@@ -124,7 +126,7 @@ def windows_of(source: Source, reading: Reading, *, now_us: int) -> Iterator[Win
             for block in blocks
             if (start is None or block.high >= start) and (stop is None or block.low < stop)
         ]
-        window = Window(start or 0, stop, {}, 0, 0, size)
+        window = Window(start or 0, stop, {}, 0, 0, 0, size)
         for shown in reading.shown:
             rows = _rows(source, met, shown, start=start, stop=stop)
             if rows:
@@ -192,6 +194,7 @@ def _with_rows(window: Window, rows: Sequence[Row], *, now_us: int) -> Window:
         window.stop,
         columns,
         window.negative + found.negative,
+        window.rounded + found.rounded,
         window.odd_rows + len(odd),
         window.size_bytes,
     )

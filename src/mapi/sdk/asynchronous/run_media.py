@@ -28,6 +28,7 @@ from mapi.sdk.pictures import (
     content_of_image,
     content_of_table,
 )
+from mapi.sdk.queueing import query_of_place
 from mapi.wire.media import (
     CAPTION_LENGTH_MAX,
     MediaFacts,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from mapi.sdk.calls import Named
+    from mapi.sdk.queueing import Place
     from mapi.wire.enums import MediaFormat
 
 __all__ = ["AsyncRunMedia"]
@@ -107,8 +109,45 @@ class AsyncRunMedia(AsyncResource):
         _check(key, about)
         return await self._keep(run, key, content_of_table(columns, rows), about=about)
 
+    async def send_media(
+        self,
+        run: Named,
+        key: str,
+        content: bytes | str | os.PathLike[str],
+        *,
+        place: Place,
+        **about: Unpack[MediaAbout],
+    ) -> MediaFacts:
+        """Keep a PNG, a JPEG or a table in its turn of a queue, in one request.
+
+        Sent again it is the item that it was, or nothing: what replaced it meanwhile stays.
+
+        Args:
+            run: where.
+            key: what it is called, like a metric.
+            content: bytes, or the path of a file.
+            place: where it stands in the queue.
+            about: ``step``, ``labels``, ``caption``, ``time``, ``producer``, ``progress``.
+
+        Raises:
+            InvalidError: a part breaks its rule; nothing was sent.
+            StateConflictError: it is not its turn, or it was and other bytes stand there; nothing was
+                kept.
+            QuotaExceededError: a budget of the run is spent.
+        """
+        _check(key, about)
+        return await self._keep(
+            run, key, content_of_file(content), about=about, more=query_of_place(place)
+        )
+
     async def _keep(
-        self, run: Named, key: str, content: tuple[bytes, MediaFormat], *, about: MediaAbout
+        self,
+        run: Named,
+        key: str,
+        content: tuple[bytes, MediaFormat],
+        *,
+        about: MediaAbout,
+        more: Sequence[tuple[str, str]] = (),
     ) -> MediaFacts:
         time = about.get("time")
         producer = checked_producer(about.get("producer"))
@@ -121,7 +160,7 @@ class AsyncRunMedia(AsyncResource):
             rank=producer.rank or None,
         )
         labels = about.get("labels") or {}
-        query += [(f"label.{name}", value) for name, value in labels.items()]
+        query += [*more, *((f"label.{name}", value) for name, value in labels.items())]
         path = path_of("v1", "runs", id_of(run), "media", query=query)
         headers = {"Content-Type": CONTENT_TYPES[content[1]]}
         call = Call("POST", path, MediaFacts, headers=headers)

@@ -14,6 +14,7 @@ from tests.mapi.tenants_access import set_limits, value_of
 import expr_tracker as et
 from mapi.follow.proof import points
 from mapi.follow.proof.against import prove
+from mapi.follow.rows import ROUNDED
 from mapi.sdk.calls import Producer
 
 if TYPE_CHECKING:
@@ -305,12 +306,21 @@ def test_what_the_platform_has_no_place_for_is_a_note_and_no_difference(
     run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
     et.log({"a": 1, "b": 2}, step=-2)
     et.log({"a": 1, "text": "nul\0"}, step=0)
+    et.log({"a": 2**53 + 1, "b": 2**60}, step=1)
+    run.summary["best"] = -(2**53) - 1
     et.finish()
-    pushed(tmp_path)
+    (report,) = pushed(tmp_path)
+    rounded = [note for note in report.notes if "rounded" in note]
+    assert [note.partition("rounded")[0] for note in rounded] == [
+        "default: 1 value ",
+        "default: the pin best is ",
+    ]
     proof = prove(api, Path(run.dir))
     assert proof.is_equal
     assert proof.notes == [
+        f"1 pin {ROUNDED}",
         "2 points at a step below 0 in the files: the platform has no such steps",
+        f"1 value {ROUNDED}",
         "1 value kept with U+FFFD in place of U+0000, which the platform cannot hold",
     ]
 
