@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
+from tests.browser.runs import names, row
 
 if TYPE_CHECKING:
     from tests.browser.views import View
@@ -66,6 +67,38 @@ def test_counts_follow_the_runs_without_a_reload(view: View, api: mapi.Client) -
     assert page.evaluate("window.stays")
 
 
+def test_an_experiment_has_a_table_of_its_runs_with_views_of_its_own(
+    view: View, api: mapi.Client
+) -> None:
+    made = api.experiments.create("tried", description="Why.")
+    page = view.open(f"/experiments/{made.id}?project={api.project}")
+    expect(page.get_by_text("It has no runs yet")).to_be_visible()
+    api.runs.create(name="elsewhere").finish()
+    for name, lr in (("low", 0.1), ("high", 0.5)):
+        api.runs.create(name=name, experiment=made.id, params={"lr": lr}).finish()
+    expect(page.get_by_text("2 runs", exact=True).first).to_be_visible()
+    assert names(page) == ["high", "low"]
+    box = page.get_by_role("combobox", name="Filter")
+    box.fill("params.lr < 0.2")
+    box.press("Enter")
+    expect(page.get_by_text("1 run", exact=True)).to_be_visible()
+    views = page.get_by_role("region", name="Saved views")
+    views.get_by_role("button", name="Save what is shown as a view").click()
+    views.get_by_role("textbox", name="Name of the view").fill("careful")
+    page.keyboard.press("Enter")
+    expect(views.get_by_role("button", name="careful", exact=True)).to_be_visible()
+    assert [one.experiment for one in api.views.list()] == [made.id]
+    # It means the runs of this experiment: the table of all runs has it not.
+    view.open(f"/runs?project={api.project}")
+    expect(row(page, "elsewhere")).to_be_visible()
+    expect(page.get_by_role("button", name="careful", exact=True)).to_have_count(0)
+    view.open(f"/experiments/{made.id}?project={api.project}")
+    expect(row(page, "high")).to_be_visible()
+    views.get_by_role("button", name="careful", exact=True).click()
+    expect(page.get_by_text("1 run", exact=True)).to_be_visible()
+    assert names(page) == ["low"]
+
+
 def test_what_was_deleted_meanwhile_is_told(view: View, api: mapi.Client) -> None:
     made = api.experiments.create("gone")
     api.experiments.delete(made.id)
@@ -86,7 +119,7 @@ def test_the_pages_of_experiments_are_for_everybody(every_view: View, api: mapi.
     every_view.check_width()
     every_view.shoot("list")
     page.get_by_role("link", name="<img").click()
-    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    expect(page.get_by_role("grid", name="Runs").get_by_role("link")).to_have_count(1)
     every_view.settle()
     every_view.axe()
     every_view.check_width()

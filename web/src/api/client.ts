@@ -33,6 +33,16 @@ export function writeHeaders(): Record<string, string> {
   return csrfToken === null ? {} : { "X-CSRF-Token": csrfToken };
 }
 
+/** Hears that the server does not know any more who asks. */
+let onSignedOut: () => void = () => undefined;
+
+export function whenSignedOut(listener: () => void): void {
+  onSignedOut = listener;
+}
+
+/** Whoever asks who is signed in reads the answer, and need not be told. */
+const SESSION_PATH = "/v1/session";
+
 const guard: Middleware = {
   onRequest({ request }) {
     if (!SAFE.has(request.method) && csrfToken !== null) {
@@ -71,6 +81,11 @@ export async function readRaw(path: string, signal?: AbortSignal): Promise<Respo
 
 /** Reads the error that an answer carries. */
 async function errorOf(response: Response): Promise<ApiError> {
+  if (response.status === 401) {
+    if (!response.url.endsWith(SESSION_PATH)) onSignedOut();
+    // The server's own words are for programs.
+    return new ApiError(401, null, "You are signed out.");
+  }
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("application/problem+json")) {
     const problem = (await response.json()) as Problem;

@@ -33,6 +33,8 @@ export const theme = createTheme({
     Modal: {
       defaultProps: { closeButtonProps: { "aria-label": "Close" }, radius: 4, lockScroll: false },
     },
+    // A menu begins with its first entry; what takes the focus instead is no entry of a menu.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Drawer: { defaultProps: { closeButtonProps: { "aria-label": "Close" }, lockScroll: false } },
     Tooltip: { defaultProps: { openDelay: 300, withArrow: true } },
   },

@@ -3,6 +3,7 @@
  * by a shared worker where there are any; a page never reloads, it changes its cache.
  */
 import { useEffect, useEffectEvent, useState } from "react";
+import { doubtSession } from "@/state/queries";
 import type { StreamNews, StreamState } from "@/state/stream";
 import { StreamHub, type Tell } from "@/state/stream_hub";
 import { BEAT_SECONDS, type FromWorker, type ToWorker } from "@/state/stream_messages";
@@ -119,6 +120,7 @@ export function useStream(path: string | null, onNews: (news: StreamNews) => voi
   const [state, setState] = useState<StreamState>("connecting");
   const hear = useEffectEvent((news: StreamNews) => {
     if (news.type === "state") setState(news.state);
+    if (news.type === "refused") doubtSession();
     onNews(news);
   });
   useEffect(() => {

@@ -1,5 +1,6 @@
 /** What is read once and kept for a while: the cache of answers, and its rules. */
-import { QueryClient } from "@tanstack/react-query";
+import { QueryClient, queryOptions } from "@tanstack/react-query";
+import { whenSignedOut } from "@/api/client";
 import { readSession } from "@/api/session";
 import { AGAIN_MS, mayPass } from "@/state/answers";
 
@@ -21,4 +22,17 @@ export const queries = new QueryClient({
   },
 });
 
-export const sessionQuery = { queryKey: ["session"], queryFn: readSession, staleTime: 60_000 };
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: readSession,
+  staleTime: 60_000,
+  // Whoever comes back to a tab finds out whether they are still signed in, or are again.
+  refetchOnWindowFocus: ({ state }) => (state.error === null ? true : "always"),
+});
+
+/** Asks the server whether the viewer is still signed in; many doubts are one question. */
+export function doubtSession(): void {
+  void queries.invalidateQueries({ queryKey: sessionQuery.queryKey }, { cancelRefetch: false });
+}
+
+whenSignedOut(doubtSession);

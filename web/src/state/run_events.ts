@@ -61,7 +61,7 @@ export function useRunStream(run: string): { state: StreamState; isGone: boolean
       applyFrame(cache, run, { frame, renewal });
     } else if (news.type === "gap") {
       renewal.ask("all");
-    } else if (news.state === "live") {
+    } else if (news.type === "state" && news.state === "live") {
       // What happened between the first reading and the beginning of the stream was not told.
       const known = cache.getQueryData(runQuery(run).queryKey);
       if (known !== undefined && isLive(known)) renewal.ask("all");

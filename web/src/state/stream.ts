@@ -9,6 +9,8 @@ export type StreamState = "connecting" | "live" | "lost";
 export type StreamNews =
   | { type: "frame"; kind: FrameKind; data: unknown }
   | { type: "state"; state: StreamState }
+  /** The server answered, and not with a stream: the viewer may be signed out. */
+  | { type: "refused" }
   /** The stream begins anew: what happened meanwhile was not told. */
   | { type: "gap" };
 
@@ -73,6 +75,7 @@ export class Stream {
     source.onerror = () => {
       this.#become(this.#wasLive || this.#tries > 0 ? "lost" : "connecting");
       if (source.readyState !== EventSource.CLOSED) return;
+      this.#tell({ type: "refused" });
       this.#timer = setTimeout(
         () => {
           this.#open();

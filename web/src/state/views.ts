@@ -12,17 +12,37 @@ export interface ViewContent {
   columns: string;
 }
 
-export function viewsQuery(project: string) {
+/** Whose views: those of an experiment, or without one those of a project as a whole. */
+export interface ViewsPlace {
+  project: string;
+  experiment?: string | undefined;
+}
+
+export function viewsQuery({ project, experiment }: ViewsPlace) {
   return queryOptions({
-    queryKey: ["views", project],
-    queryFn: async (): Promise<View[]> =>
-      bodyOf(await api.GET("/v1/saved-views", { params: { query: { project } } })).views,
+    queryKey: ["views", project, experiment ?? null],
+    queryFn: async ({ signal }): Promise<View[]> => {
+      const query = { project, ...(experiment === undefined ? {} : { experiment }) };
+      const { views } = bodyOf(await api.GET("/v1/saved-views", { signal, params: { query } }));
+      // Those of an experiment stand in its own page, whose runs they mean.
+      return views.filter((view) => view.experiment === (experiment ?? null));
+    },
     staleTime: 30_000,
   });
 }
 
-export async function saveView(project: string, name: string, content: ViewContent): Promise<View> {
-  const view = bodyOf(await api.POST("/v1/saved-views", { body: { project, name, ...content } }));
+export async function saveView(
+  place: ViewsPlace,
+  name: string,
+  content: ViewContent,
+): Promise<View> {
+  const { project, experiment = null } = place;
+  const { filter, sort, columns } = content;
+  const view = bodyOf(
+    await api.POST("/v1/saved-views", {
+      body: { project, experiment, name, filter, sort, columns },
+    }),
+  );
   await renew(project);
   return view;
 }
@@ -56,5 +76,5 @@ export async function deleteView(view: View): Promise<void> {
 }
 
 async function renew(project: string): Promise<void> {
-  await queries.invalidateQueries({ queryKey: viewsQuery(project).queryKey });
+  await queries.invalidateQueries({ queryKey: ["views", project] });
 }

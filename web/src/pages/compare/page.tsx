@@ -13,6 +13,7 @@ import {
 } from "@/pages/compare/address";
 import classes from "@/pages/compare/compare.module.css";
 import { comparisonQuery } from "@/pages/compare/data";
+import { useOwnProject } from "@/pages/own_project";
 import { Missing, TooMany } from "@/pages/compare/problems";
 import { Sections } from "@/pages/compare/sections";
 import { chosenProject, projectsQuery } from "@/state/projects";
@@ -112,6 +113,8 @@ function Chosen(props: {
     facts.flatMap(({ data }, at) => (data === undefined ? [] : [[ids[at] ?? "", data] as const])),
   );
   const isSettled = facts.every(({ isPending }) => !isPending);
+  const projects = new Set([...known.values()].map(({ project }) => project));
+  useOwnProject(isSettled && projects.size === 1 ? [...projects][0] : undefined);
   const found = isSettled ? ids.filter((id) => known.has(id)) : [];
   const comparison = useQuery({ ...comparisonQuery(found), enabled: found.length >= RUNS_MIN });
   const remove = (run: string): void => {

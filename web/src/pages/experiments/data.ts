@@ -1,5 +1,5 @@
 /** What the pages of experiments read and write. */
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions } from "@tanstack/react-query";
 import { api, bodyOf } from "@/api/client";
 import type { Experiment } from "@/pages/experiments/order";
 import { queries } from "@/state/queries";
@@ -28,19 +28,6 @@ export function experimentsQuery(project: string | null, show: "open" | "archive
         }),
       ),
     getNextPageParam: (page) => page.next_cursor,
-  });
-}
-
-export function viewsQuery(experiment: Experiment) {
-  return queryOptions({
-    queryKey: ["views", experiment.project, experiment.id],
-    queryFn: async ({ signal }) =>
-      bodyOf(
-        await api.GET("/v1/saved-views", {
-          signal,
-          params: { query: { project: experiment.project, experiment: experiment.id } },
-        }),
-      ).views,
   });
 }
 

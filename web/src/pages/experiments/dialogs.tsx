@@ -2,46 +2,43 @@
 import { Button, Group, Modal, Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
-import { deleteExperiment, makeExperiment, viewsQuery } from "@/pages/experiments/data";
+import { deleteExperiment, makeExperiment } from "@/pages/experiments/data";
 import classes from "@/pages/experiments/experiments.module.css";
 import { fateOfRuns } from "@/pages/experiments/words";
 import type { Experiment } from "@/pages/experiments/order";
+import { viewsQuery } from "@/state/views";
+import { DialogForm, FormDialog } from "@/widgets/dialog_form";
 import { Failure } from "@/widgets/failure";
 
 const NAME_MAX = 200;
 const DESCRIPTION_MAX = 20_000;
 
-export function MakeDialog(props: {
+interface MakeProps {
   project: string;
-  isOpen: boolean;
   onClose: () => void;
   onMade: (experiment: Experiment) => void;
-}): ReactElement {
+}
+
+export function MakeDialog(props: MakeProps & { isOpen: boolean }): ReactElement {
   return (
-    <Modal opened={props.isOpen} onClose={props.onClose} title="New experiment">
+    <FormDialog title="New experiment" isOpen={props.isOpen} onClose={props.onClose}>
       <MakeForm {...props} />
-    </Modal>
+    </FormDialog>
   );
 }
 
-function MakeForm(props: {
-  project: string;
-  onClose: () => void;
-  onMade: (experiment: Experiment) => void;
-}): ReactElement {
+function MakeForm(props: MakeProps): ReactElement {
   const { project, onClose, onMade } = props;
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
-  const make = useMutation({
-    mutationFn: () => makeExperiment(project, { name: name.trim(), description }),
-    onSuccess: onMade,
-  });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        make.mutate();
-      }}
+    <DialogForm
+      verb="Make"
+      failure="It was not made"
+      isReady={name.trim() !== ""}
+      work={() => makeExperiment(project, { name: name.trim(), description })}
+      onDone={onMade}
+      onCancel={onClose}
     >
       <TextInput
         label="Name"
@@ -55,7 +52,6 @@ function MakeForm(props: {
         }}
       />
       <Textarea
-        mt={12}
         label="Description"
         description="Markdown: what is tried, and why"
         autosize
@@ -67,16 +63,7 @@ function MakeForm(props: {
           setDescription(event.currentTarget.value);
         }}
       />
-      {make.error !== null && <Failure error={make.error} title="It was not made" />}
-      <Group mt={16} gap={8}>
-        <Button type="submit" loading={make.isPending} disabled={name.trim() === ""}>
-          Make
-        </Button>
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-      </Group>
-    </form>
+    </DialogForm>
   );
 }
 
@@ -100,7 +87,7 @@ function DeleteForm(props: {
   onDeleted: () => void;
 }): ReactElement {
   const { experiment, onClose, onDeleted } = props;
-  const views = useQuery(viewsQuery(experiment));
+  const views = useQuery(viewsQuery({ project: experiment.project, experiment: experiment.id }));
   const remove = useMutation({
     mutationFn: () => deleteExperiment(experiment),
     onSuccess: onDeleted,

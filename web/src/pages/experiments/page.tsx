@@ -1,33 +1,36 @@
-/** One experiment: what it is about, its saved views, its runs. */
+/** One experiment: what it is about, and its runs as a table with views of its own. */
 import { Button, Group, Skeleton, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useState, type ReactElement } from "react";
+import { useCallback, useState, type ReactElement } from "react";
 import { ApiError } from "@/api/client";
 import { ExperimentActions } from "@/pages/experiments/actions";
-import { changeExperiment, viewsQuery } from "@/pages/experiments/data";
+import { changeExperiment } from "@/pages/experiments/data";
 import { DeleteDialog } from "@/pages/experiments/dialogs";
 import classes from "@/pages/experiments/experiments.module.css";
 import type { Experiment } from "@/pages/experiments/order";
-import { ExperimentRuns, runsKey } from "@/pages/experiments/runs";
+import { useOwnProject } from "@/pages/own_project";
 import { counted } from "@/pages/experiments/words";
+import { changedSearch, type RunsChange } from "@/pages/runs/address";
+import { SavedViews } from "@/pages/runs/saved_views";
+import { RunsView } from "@/pages/runs/view";
 import { sessionQuery } from "@/state/queries";
 import { useRefresh } from "@/state/refresh";
 import { mayWrite } from "@/state/rights";
 import { experimentQuery } from "@/state/run";
 import { Answer } from "@/widgets/answer";
-import { ConnectionMark } from "@/widgets/connection";
 import { EditableMarkdown } from "@/widgets/editable_markdown";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 import { Moment } from "@/widgets/moment";
 import { PageHead } from "@/widgets/page_head";
+import { SidePart } from "@/widgets/side_part";
 
 const route = getRouteApi("/experiments/$experiment");
 
 export function ExperimentPage(): ReactElement {
   const { experiment: id } = route.useParams();
   const found = useQuery({ ...experimentQuery(id), staleTime: 0 });
+  useOwnProject(found.data?.project);
   if (found.error instanceof ApiError && found.error.status === 404) {
     return (
       <Empty title="There is no such experiment">
@@ -65,14 +68,12 @@ function Shown(props: { experiment: Experiment }): ReactElement {
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
   const mayChange = mayWrite(session.data, experiment.project);
-  const connection = useRefresh(experiment.project, [
-    ["experiment", experiment.id],
-    runsKey(experiment),
-  ]);
+  // The table follows its runs by itself.
+  useRefresh(experiment.project, [["experiment", experiment.id]]);
   const [isRenaming, setRenaming] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   return (
-    <>
+    <div className={classes.page}>
       <PageHead
         title={
           isRenaming ? (
@@ -101,7 +102,6 @@ function Shown(props: { experiment: Experiment }): ReactElement {
           </>
         }
       >
-        <ConnectionMark state={connection} />
         <Back />
         {mayChange && (
           <ExperimentActions
@@ -115,7 +115,7 @@ function Shown(props: { experiment: Experiment }): ReactElement {
           />
         )}
       </PageHead>
-      <section className={classes.section} aria-label="Description">
+      <section className={classes.description} aria-label="Description">
         <EditableMarkdown
           text={experiment.description}
           label="Description"
@@ -126,8 +126,7 @@ function Shown(props: { experiment: Experiment }): ReactElement {
           }}
         />
       </section>
-      <Views experiment={experiment} />
-      <ExperimentRuns experiment={experiment} />
+      <Runs experiment={experiment} />
       <DeleteDialog
         experiment={isDeleting ? experiment : null}
         onClose={() => {
@@ -137,7 +136,44 @@ function Shown(props: { experiment: Experiment }): ReactElement {
           void navigate({ to: "/experiments", search: { project: experiment.project } });
         }}
       />
-    </>
+    </div>
+  );
+}
+
+function Runs(props: { experiment: Experiment }): ReactElement {
+  const { id, name, project } = props.experiment;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const onSearch = useCallback(
+    (change: RunsChange) => {
+      void navigate({
+        search: (before) => changedSearch(before, change),
+        replace: "chosen" in change,
+      });
+    },
+    [navigate],
+  );
+  return (
+    <section className={classes.runs} aria-label="Runs of the experiment">
+      <SidePart>
+        <SavedViews project={project} experiment={id} search={search} onSearch={onSearch} />
+      </SidePart>
+      <RunsView
+        key={id}
+        project={project}
+        search={search}
+        onSearch={onSearch}
+        scope={`experiment = "${id}"`}
+        empty={
+          <Empty
+            title="It has no runs yet"
+            code={`mapi runs create --experiment ${JSON.stringify(name)}`}
+          >
+            Name it where a run is made, or choose runs in the table of all runs and move them here.
+          </Empty>
+        }
+      />
+    </section>
   );
 }
 
@@ -179,43 +215,4 @@ function NameForm(props: { experiment: Experiment; onEnd: () => void }): ReactEl
       </Group>
     </form>
   );
-}
-
-function Views(props: { experiment: Experiment }): ReactElement | null {
-  const { experiment } = props;
-  const views = useQuery(viewsQuery(experiment));
-  if (views.error && !views.data) {
-    return (
-      <section className={classes.section} aria-label="Saved views">
-        <Failure error={views.error} onRetry={() => void views.refetch()} />
-      </section>
-    );
-  }
-  if (!views.data || views.data.length === 0) return null;
-  return (
-    <section className={classes.section}>
-      <h2>Saved views</h2>
-      <ul className={classes.views}>
-        {views.data.map((view) => (
-          <li key={view.id}>
-            <Link to="/runs" search={viewSearch(experiment.project, view)}>
-              {view.name}
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-/** A view is a search of the table of runs. */
-function viewSearch(
-  project: string,
-  view: { filter: string; sort: string },
-): { project: string; filter?: string; sort?: string } {
-  return {
-    project,
-    ...(view.filter === "" ? {} : { filter: view.filter }),
-    ...(view.sort === "" ? {} : { sort: view.sort }),
-  };
 }

@@ -1,5 +1,6 @@
 /** The addresses of the experiments. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { readSearch } from "@/pages/runs/address";
 import { rootRoute } from "@/pages/root";
 
 export const SHOWN = ["open", "archived", "all"] as const;
@@ -28,5 +29,6 @@ export const experimentsRoute = createRoute({
 export const experimentRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/$experiment",
+  validateSearch: readSearch,
   component: lazyRouteComponent(() => import("@/pages/experiments/page"), "ExperimentPage"),
 });

@@ -1,4 +1,5 @@
 /** What the address of a run holds behind its `?`; anything else in it is left out. */
+import { readSearch, type RunsSearch } from "@/pages/runs/address";
 import { chartsAddress, type ChartsAddress } from "@/pages/run/charts/address";
 
 /** The tabs in their order; the first is shown where the address names none. */
@@ -10,13 +11,14 @@ export const RUN_TABS = [
   "timeline",
   "events",
   "overview",
+  "children",
 ] as const;
 export type RunTab = (typeof RUN_TABS)[number];
 
 export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export interface RunAddress extends ChartsAddress {
+export interface RunAddress extends ChartsAddress, RunsSearch {
   tab?: RunTab;
   /** Only what this attempt wrote; without it each step has its newest attempt. */
   attempt?: number;
@@ -40,8 +42,12 @@ export interface RunAddress extends ChartsAddress {
 }
 
 export function runAddress(search: Record<string, unknown>): RunAddress {
-  const found: RunAddress = { ...chartsAddress(search) };
   const tab = RUN_TABS.find((name) => name === search.tab);
+  // Only one tab has a table of runs.
+  const found: RunAddress = {
+    ...chartsAddress(search),
+    ...(tab === "children" ? readSearch(search) : {}),
+  };
   if (tab !== undefined && tab !== "charts") found.tab = tab;
   const level = LOG_LEVELS.find((name) => name === search.level);
   if (level !== undefined && level !== "debug") found.level = level;

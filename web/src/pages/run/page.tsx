@@ -4,10 +4,14 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ComponentType, lazy, type ReactElement, Suspense, useEffect, useRef } from "react";
 import { ApiError } from "@/api/client";
+import { wholeNumber } from "@/base/numbers";
+import { useOwnProject } from "@/pages/own_project";
 import { RUN_TABS, type RunTab } from "@/pages/run/address";
 import { RunHeader } from "@/pages/run/header/header";
 import classes from "@/pages/run/page.module.css";
-import { type Run, runQuery } from "@/state/run";
+import { childrenQuery } from "@/state/children";
+import { useRefresh } from "@/state/refresh";
+import { isLive, type Run, runKey, runQuery } from "@/state/run";
 import { useRunStream } from "@/state/run_events";
 import { Answer } from "@/widgets/answer";
 import { Boundary } from "@/widgets/boundary";
@@ -49,6 +53,12 @@ const TABS: Record<RunTab, { label: string; Content: ComponentType<{ run: Run }>
       default: (await import("@/pages/run/overview/tab")).OverviewTab,
     })),
   },
+  children: {
+    label: "Children",
+    Content: lazy(async () => ({
+      default: (await import("@/pages/run/children/tab")).ChildrenTab,
+    })),
+  },
 };
 
 export function RunPage(): ReactElement {
@@ -62,6 +72,7 @@ function OneRun(props: { id: string }): ReactElement {
   const navigate = route.useNavigate();
   const run = useQuery(runQuery(props.id));
   const stream = useRunStream(props.id);
+  useOwnProject(run.data?.project);
   useEffect(() => {
     if (run.data !== undefined) document.title = `${run.data.name || props.id} · mapi`;
     return () => {
@@ -69,6 +80,7 @@ function OneRun(props: { id: string }): ReactElement {
     };
   }, [run.data, props.id]);
 
+  const children = useChildren(run.data);
   const list = useRef<HTMLDivElement>(null);
   const isRead = run.data !== undefined;
   // On a phone the tabs are wider than the window.
@@ -108,11 +120,16 @@ function OneRun(props: { id: string }): ReactElement {
             }}
           >
             <Tabs.List ref={list} aria-label="What the run logged">
-              {RUN_TABS.map((name) => (
-                <Tabs.Tab key={name} value={name}>
-                  {TABS[name].label}
-                </Tabs.Tab>
-              ))}
+              {RUN_TABS.filter((name) => name !== "children" || name === tab || children > 0).map(
+                (name) => (
+                  <Tabs.Tab key={name} value={name}>
+                    {TABS[name].label}
+                    {name === "children" && (
+                      <span className={classes.count}> {wholeNumber(children)}</span>
+                    )}
+                  </Tabs.Tab>
+                ),
+              )}
             </Tabs.List>
             <Tabs.Panel value={tab} className={classes.panel}>
               <Boundary key={tab}>
@@ -126,6 +143,19 @@ function OneRun(props: { id: string }): ReactElement {
       )}
     </Answer>
   );
+}
+
+/** Returns how many runs stand below a run, and keeps to it as more begin. */
+function useChildren(run: Run | undefined): number {
+  const found = useQuery({
+    ...childrenQuery(run ?? { id: "", project: "" }),
+    enabled: run !== undefined,
+  });
+  const total = found.data?.total ?? 0;
+  // Below a run that has ended without any, hardly one begins: it costs no connection.
+  const isFollowed = run !== undefined && (isLive(run) || total > 0);
+  useRefresh(isFollowed ? run.project : null, [[...runKey(run?.id ?? ""), "children"]]);
+  return total;
 }
 
 function Waiting(): ReactElement {

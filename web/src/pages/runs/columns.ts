@@ -51,8 +51,8 @@ const ATTRIBUTES: Record<string, { label: string; kind: ColumnKind; width: numbe
   created: { label: "Created", kind: "time", width: 156 },
   started: { label: "Started", kind: "time", width: 156 },
   finished: { label: "Finished", kind: "time", width: 156 },
-  duration: { label: "Duration", kind: "duration", width: 100 },
-  attempts: { label: "Attempts", kind: "number", width: 88 },
+  duration: { label: "Duration", kind: "duration", width: 108 },
+  attempts: { label: "Attempts", kind: "number", width: 108 },
   note: { label: "Note", kind: "text", width: 240 },
   id: { label: "Id", kind: "text", width: 300 },
   parent: { label: "Parent", kind: "text", width: 300 },
@@ -61,7 +61,7 @@ const ATTRIBUTES: Record<string, { label: string; kind: ColumnKind; width: numbe
 const STATISTIC = /\.(last|min|max|count|mean|nonfinite|min_step|max_step)$/;
 /** Room for a letter of a head, and for what stands beside it. */
 const LETTER_PX = 7;
-const BESIDE_PX = 44;
+const BESIDE_PX = 60;
 
 /** Returns the column of an address, whether or not a run has it. */
 export function lookOf(text: string): ColumnLook {

@@ -4,6 +4,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactElement, useMemo, useState } from "react";
 import { COLUMNS_MAX } from "@/pages/runs/address";
+import { STATISTICS, statisticText } from "@/pages/runs/changing";
 import { DEFAULT_COLUMNS, lookOf } from "@/pages/runs/columns";
 import classes from "@/pages/runs/columns_button.module.css";
 import { matching, moved, offered, type Offer } from "@/pages/runs/offers";
@@ -14,16 +15,6 @@ import { Failure } from "@/widgets/failure";
 const SEARCH_MS = 150;
 /** Of one kind are shown, until a search narrows them. */
 const OFFERS_SHOWN = 60;
-const STATISTICS = [
-  "last",
-  "min",
-  "max",
-  "mean",
-  "count",
-  "nonfinite",
-  "min_step",
-  "max_step",
-] as const;
 
 interface ColumnsProps {
   project: string;
@@ -265,8 +256,4 @@ function Offers(props: {
       {more > 0 && <p className={classes.none}>and {more} more: search for them</p>}
     </section>
   );
-}
-
-function statisticText(text: string, statistic: string): string {
-  return statistic === "last" ? text : `${text}.${statistic}`;
 }

@@ -1,12 +1,17 @@
-/** The head of the table: a click orders by a column. */
+/** The head of the table: a click orders by a column, its menu does the rest. */
 import type { ReactElement } from "react";
+import type { RunsChange } from "@/pages/runs/address";
 import { type ColumnLook, directionOf, isSortable, nextSort } from "@/pages/runs/columns";
+import { HeadMenu } from "@/pages/runs/head_menu";
 import classes from "@/pages/runs/table.module.css";
+
+/** A narrower column has no room for a menu: its head is a mark. */
+const MENU_FROM_PX = 64;
 
 interface HeadProps {
   looks: readonly ColumnLook[];
   sort: string | undefined;
-  onSort: (sort: string | undefined) => void;
+  onChange: (change: RunsChange) => void;
   isAllChosen: boolean;
   isSomeChosen: boolean;
   onChooseAll: (isChosen: boolean) => void;
@@ -14,6 +19,7 @@ interface HeadProps {
 
 export function Head(props: HeadProps): ReactElement {
   const { looks, isAllChosen, isSomeChosen } = props;
+  const columns = looks.map(({ text }) => text);
   return (
     <div role="rowgroup" className={classes.head}>
       <div role="row" className={classes.row} aria-rowindex={1}>
@@ -33,7 +39,13 @@ export function Head(props: HeadProps): ReactElement {
           </label>
         </span>
         {looks.map((look) => (
-          <HeadCell key={look.text} look={look} sort={props.sort} onSort={props.onSort} />
+          <HeadCell
+            key={look.text}
+            look={look}
+            columns={columns}
+            sort={props.sort}
+            onChange={props.onChange}
+          />
         ))}
       </div>
     </div>
@@ -42,10 +54,12 @@ export function Head(props: HeadProps): ReactElement {
 
 function HeadCell(props: {
   look: ColumnLook;
+  columns: readonly string[];
   sort: string | undefined;
-  onSort: (sort: string | undefined) => void;
+  onChange: (change: RunsChange) => void;
 }): ReactElement {
-  const { look, sort, onSort } = props;
+  const { look, columns, sort, onChange } = props;
+  const name = `${look.label === "" ? look.text : look.label} ${look.detail}`.trim();
   const direction = directionOf(sort, look.text);
   const place = look.text === "name" ? classes.name : look.isRight ? classes.number : "";
   const label = (
@@ -64,7 +78,8 @@ function HeadCell(props: {
   return (
     <span
       role="columnheader"
-      className={`${classes.cell} ${place}`}
+      className={`${classes.cell} ${classes.headCell} ${place}`}
+      aria-label={name}
       aria-sort={direction ?? (isSortable(look) ? "none" : undefined)}
       title={look.text}
     >
@@ -75,13 +90,16 @@ function HeadCell(props: {
           data-sorted={direction !== null}
           aria-label={look.label === "" ? look.text : undefined}
           onClick={() => {
-            onSort(nextSort(sort, look));
+            onChange({ sort: nextSort(sort, look) });
           }}
         >
           {label}
         </button>
       ) : (
-        label
+        <span className={classes.headLabel}>{label}</span>
+      )}
+      {look.width >= MENU_FROM_PX && (
+        <HeadMenu look={look} name={name} columns={columns} sort={sort} onChange={onChange} />
       )}
     </span>
   );

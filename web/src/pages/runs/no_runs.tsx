@@ -1,6 +1,6 @@
 /** A table without runs says why, and what to do. */
 import { Button } from "@mantine/core";
-import type { ReactElement } from "react";
+import type { ReactElement, ReactNode } from "react";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
 import { Empty } from "@/widgets/empty";
 
@@ -14,9 +14,10 @@ with api.runs.create(name="first") as run:
 export function NoRuns(props: {
   search: RunsSearch;
   scope: string | undefined;
+  empty: ReactNode;
   onSearch: (change: RunsChange) => void;
 }): ReactElement {
-  const { search, scope, onSearch } = props;
+  const { search, scope, empty, onSearch } = props;
   if (search.trash === true) return <Empty title="The trash is empty." />;
   if (search.filter !== undefined) {
     return (
@@ -33,7 +34,9 @@ export function NoRuns(props: {
     );
   }
   if (scope !== undefined) {
-    return (
+    return empty !== undefined ? (
+      <>{empty}</>
+    ) : (
       <Empty title="No run is in here.">
         Choose runs in the table of all runs, and move them here.
       </Empty>

@@ -1,4 +1,4 @@
-/** The saved views of a project, in the side bar. */
+/** The saved views of a project, or of one of its experiments, in the side bar. */
 import { ActionIcon, Button, Menu, Skeleton, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactElement, useState } from "react";
@@ -19,6 +19,8 @@ import { tell } from "@/widgets/notice";
 
 interface ViewsProps {
   project: string;
+  /** Without it the views are the project's. */
+  experiment?: string;
   search: RunsSearch;
   onSearch: (change: RunsChange) => void;
 }
@@ -32,9 +34,10 @@ function contentOf(search: RunsSearch): ViewContent {
   };
 }
 
-export function SavedViews({ project, search, onSearch }: ViewsProps): ReactElement {
+export function SavedViews(props: ViewsProps): ReactElement {
+  const { project, experiment, search, onSearch } = props;
   const client = useQueryClient();
-  const views = useQuery(viewsQuery(project));
+  const views = useQuery(viewsQuery({ project, experiment }));
   const [isNaming, setIsNaming] = useState(false);
   const [renamed, setRenamed] = useState<string | null>(null);
 
@@ -78,7 +81,7 @@ export function SavedViews({ project, search, onSearch }: ViewsProps): ReactElem
             setIsNaming(false);
           }}
           onName={async (name) => {
-            const view = await saveView(project, name, contentOf(search));
+            const view = await saveView({ project, experiment }, name, contentOf(search));
             onSearch({ view: view.id });
             setIsNaming(false);
           }}
@@ -88,7 +91,9 @@ export function SavedViews({ project, search, onSearch }: ViewsProps): ReactElem
       {views.isPending && <Skeleton height={8} width={120} m={12} />}
       {views.data?.length === 0 && !isNaming && (
         <p className={classes.none}>
-          Filter, order and columns under a name, for all of the project: + saves what is shown.
+          Filter, order and columns under a name, for{" "}
+          {experiment === undefined ? "all of the project" : "all who see the experiment"}: + saves
+          what is shown.
         </p>
       )}
       <ul className={classes.list}>
@@ -154,7 +159,9 @@ async function removed(
   tell.done(`The view ${view.name} was deleted.`, {
     label: "Undo",
     onClick: () => {
-      attempt("The view was not saved again", () => saveView(view.project, view.name, view));
+      attempt("The view was not saved again", () =>
+        saveView({ ...view, experiment: view.experiment ?? undefined }, view.name, view),
+      );
     },
   });
 }

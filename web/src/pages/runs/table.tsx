@@ -13,6 +13,7 @@ import {
   useRef,
   useState,
 } from "react";
+import type { RunsChange } from "@/pages/runs/address";
 import { Cell } from "@/pages/runs/cells";
 import { askedColumns, type ColumnLook } from "@/pages/runs/columns";
 import { Head } from "@/pages/runs/head";
@@ -38,7 +39,8 @@ export interface RunsTableProps {
   rows: readonly RunRow[];
   looks: readonly ColumnLook[];
   sort: string | undefined;
-  onSort: (sort: string | undefined) => void;
+  /** Another order, other columns, or groups instead of rows. */
+  onChange: (change: RunsChange) => void;
   chosen: ReadonlySet<string>;
   onChoose: (ids: readonly string[], isChosen: boolean) => void;
   onOpen: (run: string) => void;
@@ -111,6 +113,8 @@ export function RunsTable(props: RunsTableProps): ReactElement {
 
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // What is typed into the menu of a column comes by here too.
+    if (!event.currentTarget.contains(event.target as Node)) return;
     if (event.target !== event.currentTarget && event.key !== "Escape") return;
     const step = stepOf(event.key, {
       at: activeAt,
@@ -175,7 +179,7 @@ export function RunsTable(props: RunsTableProps): ReactElement {
       <Head
         looks={shownLooks}
         sort={props.sort}
-        onSort={props.onSort}
+        onChange={props.onChange}
         isAllChosen={rows.length > 0 && rows.every(({ id }) => chosen.has(id))}
         isSomeChosen={chosen.size > 0}
         onChooseAll={(isChosen) => {

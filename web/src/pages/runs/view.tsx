@@ -1,14 +1,15 @@
 /** A table of runs with all that leads it; what it shows stands in an address that its page owns. */
 import { Button, Skeleton } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactElement, useCallback, useMemo, useState } from "react";
+import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from "react";
 import { ApiError } from "@/api/client";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
 import { Chips } from "@/pages/runs/chips";
 import { ChosenBar } from "@/pages/runs/chosen_bar";
 import { ColumnsButton } from "@/pages/runs/columns_button";
 import { useChosen } from "@/pages/runs/choosing";
-import { areDefault, looksOf, shownColumns } from "@/pages/runs/columns";
+import { columnsChange } from "@/pages/runs/changing";
+import { looksOf, shownColumns } from "@/pages/runs/columns";
 import { type Asked, useRuns } from "@/pages/runs/data";
 import { FilterBox } from "@/pages/runs/filter_box";
 import { GroupChoice } from "@/pages/runs/group_choice";
@@ -30,6 +31,8 @@ export interface RunsViewProps {
   onSearch: (change: RunsChange) => void;
   /** A filter that holds beside the one of the address: the runs of one experiment. */
   scope?: string;
+  /** What stands where the scope has no runs at all. */
+  empty?: ReactNode;
 }
 
 export function RunsView(props: RunsViewProps): ReactElement {
@@ -79,7 +82,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
           project={project}
           columns={columns}
           onColumns={(next) => {
-            onSearch({ columns: next === undefined || areDefault(next) ? undefined : next });
+            onSearch(columnsChange(next));
           }}
         />
         <Button
@@ -160,7 +163,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
           <Waiting />
         ) : rows.length === 0 && live.waiting.fresh.length === 0 ? (
           <div className={classes.failure}>
-            <NoRuns search={search} scope={scope} onSearch={onSearch} />
+            <NoRuns search={search} empty={props.empty} scope={scope} onSearch={onSearch} />
           </div>
         ) : (
           <RunsTable
@@ -168,9 +171,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
             rows={rows}
             looks={looks}
             sort={sort}
-            onSort={(next) => {
-              onSearch({ sort: next });
-            }}
+            onChange={onSearch}
             chosen={chosen}
             onChoose={choose}
             onOpen={(run) => {

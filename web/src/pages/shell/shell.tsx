@@ -1,6 +1,7 @@
 /** What stands around every page: where to go, which project, who is signed in. */
 import {
   Burger,
+  Button,
   Menu,
   NavLink,
   type NavLinkProps,
@@ -18,7 +19,7 @@ import {
   useRouterState,
   useSearch,
 } from "@tanstack/react-router";
-import type { ComponentProps, ReactElement } from "react";
+import { type ComponentProps, type ReactElement, useEffect, useRef } from "react";
 import { ApiError } from "@/api/client";
 import { signOut, type Session } from "@/api/session";
 import classes from "@/pages/shell/shell.module.css";
@@ -36,16 +37,23 @@ const PLACES = [
   { label: "Settings", to: "/settings" },
 ] as const;
 
+/** The pages of one run and of one experiment. */
+const OF_ONE = /^\/(runs|experiments)\/./;
+
 export function Shell(): ReactElement {
   const session = useQuery(sessionQuery);
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
-  if (session.error instanceof ApiError && session.error.status === 401) {
+  const isSignedOut = session.error instanceof ApiError && session.error.status === 401;
+  useAnewAfter(isSignedOut);
+  // What somebody has open stays: it may hold what they have typed.
+  const isShown = session.data !== undefined;
+  if (isSignedOut && !isShown) {
     goToSignIn(true);
     return <p className={classes.wait}>Going to sign in …</p>;
   }
   // Who is known to be signed in goes on through an outage: the page says what it cannot read.
-  if (session.error && session.data === undefined) {
+  if (session.error && !isShown) {
     return <Failure error={session.error} onRetry={() => void session.refetch()} />;
   }
   return (
@@ -79,7 +87,42 @@ export function Shell(): ReactElement {
         ))}
         <div id={SIDE_PART_ID} />
       </nav>
-      <main className={classes.main}>{session.data && <Outlet />}</main>
+      <main className={classes.main}>
+        {isSignedOut && <SignedOut />}
+        {isShown && <Outlet />}
+      </main>
+    </div>
+  );
+}
+
+/** Reads all anew once somebody who was signed out is in again. */
+function useAnewAfter(isSignedOut: boolean): void {
+  const wasSignedOut = useRef(false);
+  useEffect(() => {
+    if (wasSignedOut.current && !isSignedOut) {
+      void queries.invalidateQueries({
+        predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0],
+      });
+    }
+    wasSignedOut.current = isSignedOut;
+  }, [isSignedOut]);
+}
+
+/** What a page says whose session has ended while it was open. */
+function SignedOut(): ReactElement {
+  return (
+    <div className={classes.signedOut} role="alert">
+      <span>
+        <strong>You are signed out.</strong> The session has ended: what stands here is as it was
+        then, and nothing can be changed.
+      </span>
+      <Button
+        onClick={() => {
+          goToSignIn(true);
+        }}
+      >
+        Sign in again
+      </Button>
     </div>
   );
 }
@@ -100,17 +143,34 @@ function ProjectChoice(): ReactElement | null {
   const projects = useQuery(projectsQuery);
   const { project } = useSearch({ from: "__root__" });
   const navigate = useNavigate();
+  const path = useRouterState({ select: (state) => state.location.pathname });
   if (!projects.data) return null;
+  const names = projects.data.map(({ name }) => name);
+  // What a page of one thing shows is in a project of its own, which stands in the address soon.
+  const chosen =
+    project === undefined && OF_ONE.test(path) ? null : chosenProject(project, projects.data);
+  const choose = (name: string): void => {
+    if (path === "/settings") {
+      void navigate({ from: path, to: path, search: (before) => ({ ...before, project: name }) });
+    } else {
+      // What is open belongs to the other project.
+      void navigate({
+        to: path === "/experiments" ? path : "/runs",
+        search: { project: name },
+      });
+    }
+  };
   return (
     <Select
       aria-label="Project"
       className={classes.project}
-      data={projects.data.map(({ name }) => name)}
-      value={chosenProject(project, projects.data)}
+      placeholder="…"
+      data={chosen === null || names.includes(chosen) ? names : [chosen, ...names]}
+      value={chosen}
       allowDeselect={false}
       searchable
       onChange={(name) => {
-        if (name !== null) void navigate({ to: "/runs", search: { project: name } });
+        if (name !== null) choose(name);
       }}
     />
   );
