@@ -72,7 +72,7 @@ def test_whoever_is_signed_out_meanwhile_is_told_and_comes_back_to_the_same(
     expect(page.get_by_role("heading", name="still here")).to_be_visible()
     view.context.clear_cookies()
     page.get_by_role("tab", name="Logs").click()
-    said = page.get_by_role("alert").filter(has_text="You are signed out")
+    said = page.get_by_role("alert").filter(has_text="The session has ended")
     expect(said).to_be_visible()
     # What was open stays: it may hold what somebody has typed.
     expect(page.get_by_role("heading", name="still here")).to_be_visible()
@@ -95,7 +95,7 @@ def test_an_idle_page_finds_out_that_it_is_signed_out_and_in_again(
     # The stream of events is asked for anew, as it is whenever a network or a server was gone.
     view.context.set_offline(True)
     view.context.set_offline(False)
-    said = page.get_by_role("alert").filter(has_text="You are signed out")
+    said = page.get_by_role("alert").filter(has_text="The session has ended")
     expect(said).to_be_visible()
     api.runs.create(name="meanwhile")
     sign_in(view.context, platform)
