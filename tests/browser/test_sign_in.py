@@ -104,6 +104,9 @@ def test_the_pages_are_drawn_in_a_face_without_serifs(
 ) -> None:
     view = open_view()
     page = view.open(f"/runs?project={api.project}")
+    # What comes and goes while a page loads has no face any more when it is asked for.
+    expect(page.get_by_text("This project has no runs yet.")).to_be_visible()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
     devtools = page.context.new_cdp_session(page)
     for domain in ("DOM", "CSS"):
         devtools.send(f"{domain}.enable")
