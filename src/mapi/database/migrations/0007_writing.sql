@@ -10,6 +10,8 @@ create function mapi.make_series(
     of_run uuid, of_attempt int, of_source text, keys text[], hashes int8[], labels text[]
 ) returns int8[]
 language plpgsql
+-- A plan that is kept is made for ten series. For 20 000 it would compare each with each.
+set enable_nestloop = off
 as $$
 declare
     ids int8[] := array_fill(null::int8, array[cardinality(keys)]);
@@ -59,6 +61,8 @@ declare
     newest record;
     known record;
     ids int8[];
+    missing_places int8[];
+    made_ids int8[];
     size constant int8 := cardinality(steps);
 begin
     is_done := false;
@@ -160,34 +164,39 @@ begin
             and series.key = wanted.key
             and series.labels_hash = wanted.hash
     ) as own
-    left join mapi.run_metric_summary as summary
-        on summary.tenant_id = mapi.current_tenant()
-        and summary.run_id = of_run
-        and summary.key = wanted.key
-        and summary.labels_hash = wanted.hash;
+    -- Looked up one by one: the planner takes a run that has grown since the last ANALYZE for one
+    -- summary, and would compare each of 20 000 with each.
+    left join lateral (
+        select one.attempt, one.last_step, one.count
+        from mapi.run_metric_summary as one
+        where
+            one.tenant_id = mapi.current_tenant()
+            and one.run_id = of_run
+            and one.key = wanted.key
+            and one.labels_hash = wanted.hash
+        limit 1
+    ) as summary on true;
     if not known.is_behind or known.made > run.series_left then
         return;
     end if;
 
     ids := known.ids;
     if known.missing > 0 then
-        with missing as (
-            select array_agg(wanted.ordinal order by wanted.ordinal) as places,
-                mapi.make_series(
-                    of_run, newest.number, of_source,
-                    array_agg(wanted.key order by wanted.ordinal),
-                    array_agg(wanted.hash order by wanted.ordinal),
-                    array_agg(wanted.labels order by wanted.ordinal)
-                ) as ids
-            from unnest(keys, hashes, labels, known.ids)
-                with ordinality as wanted (key, hash, labels, id, ordinal)
-            where wanted.id is null
-        )
-        select array_agg(coalesce(wanted.id, made.id) order by wanted.ordinal) into ids
-        from unnest(known.ids) with ordinality as wanted (id, ordinal)
-        left join (
-            select unnest(missing.places) as ordinal, unnest(missing.ids) as id from missing
-        ) as made on made.ordinal = wanted.ordinal;
+        select
+            array_agg(wanted.ordinal order by wanted.ordinal),
+            mapi.make_series(
+                of_run, newest.number, of_source,
+                array_agg(wanted.key order by wanted.ordinal),
+                array_agg(wanted.hash order by wanted.ordinal),
+                array_agg(wanted.labels order by wanted.ordinal)
+            )
+        into missing_places, made_ids
+        from unnest(keys, hashes, labels, known.ids)
+            with ordinality as wanted (key, hash, labels, id, ordinal)
+        where wanted.id is null;
+        for number in 1..known.missing loop
+            ids[missing_places[number]] := made_ids[number];
+        end loop;
     end if;
 
     insert into mapi.run_metric_points (tenant_id, series_id, step, time, value)
