@@ -86,7 +86,10 @@ async def _read(
     columns = decode_metrics(body, now_us=time.time_ns() // 1_000)
     found = identify(columns)
     batch = PointBatch.of(
-        [Series(key, labels) for key, labels in found.series],
+        [
+            Series(key, labels, found.full_names.get(at))
+            for at, (key, labels) in enumerate(found.series)
+        ],
         index=found.index,
         steps=columns.steps,
         times_us=columns.times_us,

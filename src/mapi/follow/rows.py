@@ -15,8 +15,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.row import RESERVED_NAMES
-from mapi.series.name_map import series_from_name
-from mapi.wire.metrics import SeriesColumns
+from mapi.series.name_map import full_name, series_from_name
+from mapi.wire.metrics import FOREIGN_NAME_LENGTH_MAX, SeriesColumns
 from mapi.wire.times import TIME_AHEAD_US_MAX, TIME_US_MIN
 from mapi.wire.values import values_to_wire
 
@@ -99,11 +99,9 @@ def points_of_rows(rows: Sequence[Row], *, now_us: int) -> Points:
         if (found_there := _others_of(rows[at]))
     ]
     for name, (of_steps, of_times, values) in columns.items():
-        key, labels = series_from_name(name)
         found.series.append(
             SeriesColumns(
-                key=key,
-                labels=dict(labels),
+                **_identity(name),
                 steps=of_steps,
                 times=of_times,
                 values=values_to_wire(values),
@@ -111,6 +109,15 @@ def points_of_rows(rows: Sequence[Row], *, now_us: int) -> Points:
         )
         found.count += len(values)
     return found
+
+
+def _identity(name: str) -> dict[str, Any]:
+    """Return how a series is sent: by key and labels, but by the name that these have no room for."""
+    key, labels = series_from_name(name)
+    kept = full_name(name, labels)
+    if kept is None or len(kept) > FOREIGN_NAME_LENGTH_MAX:
+        return {"key": key, "labels": dict(labels)}
+    return {"name": kept}
 
 
 _Column = tuple[list[int | None], list[int], list[float]]

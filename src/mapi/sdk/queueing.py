@@ -103,7 +103,7 @@ def checked_points(series: Sequence[SeriesColumns], about: Mapping[str, Any]) ->
     raise_any(fault for at, one in enumerate(series) if (fault := _series_fault(at, one)))
     sent = [
         {
-            "key": one.key,
+            **({"key": one.key} if one.name is None else {"name": one.name}),
             "labels": one.labels,
             "steps": one.steps,
             "times": one.times,
@@ -117,7 +117,11 @@ def checked_points(series: Sequence[SeriesColumns], about: Mapping[str, Any]) ->
 
 
 def _series_fault(at: int, one: SeriesColumns) -> Fault | None:
-    if (wrong := check_key(one.key)) is not None:
+    if one.name is not None:
+        if one.key is not None:
+            message = "a series has either a key or a name of another tool"
+            return Fault(pointer("series", at, "key"), message)
+    elif (wrong := check_key(one.key)) is not None:
         return Fault(pointer("series", at, "key"), wrong)
     if (wrong := check_labels(one.labels)) is not None:
         return Fault(pointer("series", at, "labels"), wrong)

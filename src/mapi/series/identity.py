@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mapi.errors import Fault, InvalidError
-from mapi.series.name_map import has_shortened_name, series_from_name, with_writer
+from mapi.series.name_map import full_name, series_from_name, with_writer
 from mapi.series.names import (
     Labels,
     canonical_labels,
@@ -61,8 +61,9 @@ def identify(columns: MetricColumns) -> IdentifiedBatch:
         key, labels = found
         labels = with_writer(labels, stream=columns.stream, rank=columns.rank)
         place = places.setdefault((key, labels), len(places))
-        if sent.name is not None and has_shortened_name(labels):
-            full_names[place] = sent.name
+        kept = None if sent.name is None else full_name(sent.name, labels)
+        if kept is not None:
+            full_names[place] = kept
         index[at] = place
     if faults:
         raise InvalidError(faults)

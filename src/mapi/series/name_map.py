@@ -12,8 +12,9 @@ Others allow any text as the name of a metric, a series has a key and labels. In
    ``f1-score`` is ``f1_score{raw="f1-score"}``.
 
 A value of a label has at most 200 characters. Where ``span``, ``scope`` or ``raw`` would need more,
-``raw`` is the first 120 characters of the encoded name, ``~`` and the SHA-256 of the name; whoever
-calls keeps the full name, since only the beginning comes back from this one.
+``raw`` is the first 120 characters of the encoded name, ``~`` and the SHA-256 of the name. Only the
+beginning comes back from this one, so the full name (`full_name`) is kept beside the series, by its
+``raw`` (`shortened_raw`), and `is_full_name` says that it is that one and no other.
 
 The labels ``stream`` and ``rank`` say who wrote; they are no part of a name.
 """
@@ -42,9 +43,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SPAN_METERS",
+    "full_name",
     "has_shortened_name",
+    "is_full_name",
     "name_from_series",
     "series_from_name",
+    "shortened_raw",
     "with_writer",
     "writer_from_labels",
 ]
@@ -89,10 +93,14 @@ def series_from_name(name: str) -> tuple[str, Labels]:
     return _from_meter(name) or _from_spelling(name) or _from_path(name) or _from_anything(name)
 
 
-def name_from_series(key: str, labels: Labels) -> str:
+def name_from_series(key: str, labels: Labels, *, kept: str | None = None) -> str:
     """Return the name that a series stands for; the other way of `series_from_name`.
 
-    Of a long name (`has_shortened_name`) only the beginning and the hash are known here.
+    Args:
+        key: of the series.
+        labels: of the series; those that say who wrote are no part of a name.
+        kept: the `full_name` that is kept beside it, if any. Without it only the beginning and the hash
+            of a long name (`has_shortened_name`) are known.
     """
     given = {name: value for name, value in labels if name not in {"stream", "rank"}}
     if len(given) == 1:
@@ -102,7 +110,7 @@ def name_from_series(key: str, labels: Labels) -> str:
         if name == "scope":
             return f"{value}/{key}"
         if name == "raw":
-            return _from_raw(value)
+            return _from_raw(value) if kept is None else kept
     return series_text(key, canonical_labels(given))
 
 
@@ -114,7 +122,36 @@ def _from_raw(value: str) -> str:
 
 def has_shortened_name(labels: Labels) -> bool:
     """Return whether the series stands for a name that is too long to be kept in it."""
-    return any(name == "raw" and _SHORTENED.fullmatch(value) for name, value in labels)
+    return shortened_raw(labels) is not None
+
+
+def shortened_raw(labels: Labels) -> str | None:
+    """Return the label ``raw`` of a series whose name is too long for it; ``None`` of all others."""
+    for name, value in labels:
+        if name == "raw" and _SHORTENED.fullmatch(value):
+            return value
+    return None
+
+
+def full_name(name: str, labels: Labels) -> str | None:
+    """Return what is to be kept of a name beside its series: the name as the map has taken it.
+
+    ``None``: the series has all of it, or it holds U+0000, which no database stores as text.
+
+    Args:
+        name: any text.
+        labels: what `series_from_name` has made of it, and others.
+    """
+    if not has_shortened_name(labels) or "\0" in name:
+        return None
+    return name.encode(errors="replace").decode()
+
+
+def is_full_name(name: str, key: str, labels: Labels) -> bool:
+    """Return whether a series with a shortened name stands for this one."""
+    of_key, of_labels = series_from_name(name)
+    raw = shortened_raw(of_labels)
+    return of_key == key and raw is not None and raw == shortened_raw(labels)
 
 
 def with_writer(labels: Labels, *, stream: str, rank: int) -> Labels:

@@ -3,7 +3,7 @@
 `runs` are made (the short way by `making`) and read, `finding` searches them (among the `fields` that they have, `completing` what is typed, or by saved
 `views`), `experiments` gather them, `attempts` begin and end. What writes opens with
 `writing`, which locks the run and closes with its counts; `resolving` finds the numbers of series,
-`ingest` takes points (a `batch` in columns; `appending` is its short way), `sequence` keeps the order of a writer that sends a queue, and `summaries` keeps what is known of each series;
+`ingest` takes points (a `batch` in columns; `appending` is its short way), `sequence` keeps the order of a writer that sends a queue, `summaries` keeps what is known of each series and `full_names` what their labels have no room for;
 `notes` are params and tags, `logs` lines, `media` images and tables, `spans` and `documents` what
 their names say, and `texts` makes all of it storable; `allowances` say how much of its budgets a run has used. `corrections` take back what was wrong, with a record; `retention`
 deletes what is over but for what `keeping` keeps (`foreseeing` counts it before, both as `freed`; `pruned` tells of it wherever it is missing), `letting_go` the objects of rows that are gone, and `leftovers` those that no row

@@ -6,7 +6,7 @@ of a series once: of several the first that was given, of scalars the newest by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -50,6 +50,8 @@ class Series:
 
     key: str
     labels: Labels = ()
+    name: str | None = field(default=None, compare=False)
+    """The name that it stands for, where the labels have only the beginning of it; if it is known."""
 
 
 @dataclass(frozen=True, slots=True)

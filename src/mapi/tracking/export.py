@@ -59,6 +59,8 @@ class SeriesSlice(msgspec.Struct, frozen=True):
     run: str
     key: str
     labels: dict[str, str]
+    name: str | None
+    """In full, where the labels have only its beginning."""
     attempt: int
     source: str
     user: str
@@ -171,6 +173,7 @@ async def _series_slices(reader: SliceReader) -> AsyncIterator[SeriesSlice]:
                     run=reader.run,
                     key=row["key"],
                     labels=row["labels"],
+                    name=row["name"],
                     attempt=row["attempt"],
                     source=row["source"],
                     user=row["user"],
@@ -295,6 +298,7 @@ def _points_line(one: SeriesSlice) -> PointsLine:
         run=one.run,
         key=one.key,
         labels=one.labels,
+        name=one.name,
         attempt=one.attempt,
         source=Source(one.source),
         user=one.user,

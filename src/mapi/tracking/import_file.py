@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 from mapi.access.identifiers import EXPERIMENT, RUN, VIEW, uuid_from_text
 from mapi.errors import Fault, InvalidError, NotFoundError
-from mapi.series.name_map import writer_from_labels
+from mapi.series.name_map import is_full_name, writer_from_labels
 from mapi.series.names import (
     canonical_labels,
     check_key,
@@ -324,6 +324,14 @@ def _take_series(number: int, line: PointsLine | PrunedLine) -> None:
     if writer_from_labels(line.labels) is None:
         rule = f"a whole number from 1 to {RANK_MAX}, and rank 0 goes without a label"
         _refuse(number, "/labels/rank", f"{line.labels['rank'][:80]!r} is no rank: {rule}")
+    if line.name is None:
+        return
+    if not is_full_name(line.name, line.key, canonical_labels(line.labels)):
+        _refuse(
+            number, "/name", "the key and the label raw stand for another name, or for all of it"
+        )
+    if "\0" in line.name:
+        _refuse(number, "/name", "it has U+0000, which cannot be stored; leave the member out")
 
 
 def log_lines(lines: Sequence[LogRecord]) -> list[LogLine]:

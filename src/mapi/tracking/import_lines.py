@@ -204,7 +204,7 @@ class LineWriter:
     async def _write_points(self, line: PointsLine) -> None:
         count = len(line.values)
         batch = PointBatch.of(
-            [Series(line.key, canonical_labels(line.labels))],
+            [Series(line.key, canonical_labels(line.labels), line.name)],
             index=np.zeros(count, dtype=np.int64),
             steps=np.array(
                 [SCALAR_STEP if one is None else one for one in line.steps], dtype=np.int64

@@ -14,6 +14,7 @@ from mapi.database.queries import query
 from mapi.series.budgets import Drops
 from mapi.series.names import canonical_labels, labels_hash
 from mapi.tracking.batch import HUGE, Series
+from mapi.tracking.full_names import keep_names
 from mapi.tracking.ingest import open_batch
 from mapi.tracking.summaries import labels_json, rebuild
 from mapi.tracking.writing import Added, close_writing
@@ -81,7 +82,7 @@ async def write_pruned(
     Returns:
         What is told if the run's budget had no room for the series.
     """
-    series = Series(line.key, canonical_labels(line.labels))
+    series = Series(line.key, canonical_labels(line.labels), line.name)
     opened = await open_batch(connection, run_id, [series], sender=sender)
     resolved, writing = opened.resolved, opened.writing
     if resolved.ids[0] > 0 or (resolved.counts[0] > 0 and not is_imported):
@@ -103,6 +104,7 @@ async def write_pruned(
         },
     )
     (series_id,) = await cursor.fetchone() or (0,)
+    await keep_names(connection, run_id, [series])
     await connection.execute(
         query("importing.seal_series"), {"series": series_id, "last_step": line.last_step}
     )

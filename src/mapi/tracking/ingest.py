@@ -29,6 +29,7 @@ from mapi.tracking.batch import (
     summary_parts,
     without_repeats,
 )
+from mapi.tracking.full_names import has_full_names, keep_names
 from mapi.tracking.resolving import (
     Resolved,
     ask_for_series,
@@ -99,23 +100,25 @@ async def write_points(
     if known is not None:
         return known
     found = without_repeats(batch)
+    counts = None
     if _may_be_new(found):
-        appended = await Append(run_id, found.kept, sender).within(connection)
-        if appended is not None:
-            return appended
-    return await _write(connection, run_id, found, sender=sender)
+        counts = await Append(run_id, found.kept, sender).within(connection)
+    if counts is None:
+        counts = await _write(connection, run_id, found, sender=sender)
+    await keep_names(connection, run_id, batch.series)
+    return counts
 
 
 async def write_batch(
     database: Database, reach: Reach, run_id: UUID, *, batch: PointBatch, sender: Sender
 ) -> Counts:
     """Write a batch as `write_points` does, in a transaction of its own."""
-    if sender.after is not None:
+    if sender.after is not None or has_full_names(batch.series):
 
-        async def work_in_turn(connection: Connection) -> Counts:
+        async def work_whole(connection: Connection) -> Counts:
             return await write_points(connection, run_id, batch, sender=sender)
 
-        return await database.run(reach, work_in_turn)
+        return await database.run(reach, work_whole)
     found = without_repeats(batch)
     if _may_be_new(found):
         appended = await Append(run_id, found.kept, sender).alone(database, reach)

@@ -84,7 +84,7 @@ def summary_from_row(row: Mapping[str, Any]) -> SeriesSummary:
     return SeriesSummary(
         key=row["key"],
         labels=row["labels"],
-        name=name_from_series(row["key"], canonical_labels(row["labels"])),
+        name=name_from_series(row["key"], canonical_labels(row["labels"]), kept=row["full_name"]),
         attempt=row["attempt"],
         is_scalar=row["is_scalar"],
         count=row["count"],

@@ -22,7 +22,15 @@ from msgspec import Meta, field
 
 from mapi.wire.decoding import Request
 from mapi.wire.enums import Budget, LogLevel, MediaFormat, RunKind, RunStatus, Source
-from mapi.wire.metrics import AttemptNumber, MetricKey, Rank, SequenceNumber, Step, StreamName
+from mapi.wire.metrics import (
+    AttemptNumber,
+    ForeignName,
+    MetricKey,
+    Rank,
+    SequenceNumber,
+    Step,
+    StreamName,
+)
 from mapi.wire.notes import LogMessage, SpanDepth, SpanName, SpanTrack
 from mapi.wire.runs import EndReason, ExternalId, RunId, RunName, RunNote
 from mapi.wire.values import WireValue
@@ -212,6 +220,10 @@ class PrunedLine(Request, kw_only=True, tag="pruned", tag_field="type"):
     run: Annotated[RunId, Meta(description="Their run.")]
     key: Annotated[MetricKey, Meta(description="The key of the metric.")]
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
+    name: Annotated[
+        ForeignName | None,
+        Meta(description="What it stands for, where the labels hold only the beginning of it."),
+    ] = None
     attempt: Annotated[AttemptNumber, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
     user: Annotated[_UserName, Meta(description="Who wrote it.")] = ""
@@ -228,6 +240,10 @@ class PointsLine(Request, kw_only=True, tag="points", tag_field="type"):
     run: Annotated[RunId, Meta(description="Their run.")]
     key: Annotated[MetricKey, Meta(description="The key of the metric.")]
     labels: Annotated[_Labels, Meta(description="With those for stream and rank.")]
+    name: Annotated[
+        ForeignName | None,
+        Meta(description="What it stands for, where the labels hold only the beginning of it."),
+    ] = None
     attempt: Annotated[AttemptNumber, Meta(description="Which attempt wrote them.")]
     source: Annotated[Source, Meta(description="Which way they came.")]
     user: Annotated[_UserName, Meta(description="Who wrote it.")] = ""

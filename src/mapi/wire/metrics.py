@@ -13,6 +13,7 @@ from mapi.wire.values import WireValue
 
 __all__ = [
     "ATTEMPT_MAX",
+    "FOREIGN_NAME_LENGTH_MAX",
     "POINTS_MAX",
     "RANK_MAX",
     "STEP_MAX",
@@ -24,6 +25,7 @@ __all__ = [
     "Bucket",
     "Curve",
     "CurvePoint",
+    "ForeignName",
     "MetricKey",
     "MetricsBody",
     "PointRow",
@@ -65,7 +67,8 @@ STREAM_LENGTH_MAX = 200
 StreamName: TypeAlias = Annotated[str, Meta(max_length=STREAM_LENGTH_MAX)]
 MetricKey: TypeAlias = Annotated[str, Meta(max_length=64)]
 #: A foreign name goes through the name map; a longer one than this is no name but a mistake.
-_ForeignName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=10_000)]
+FOREIGN_NAME_LENGTH_MAX = 10_000
+ForeignName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=FOREIGN_NAME_LENGTH_MAX)]
 
 
 class PointRow(Request, kw_only=True):
@@ -73,7 +76,7 @@ class PointRow(Request, kw_only=True):
 
     key: Annotated[MetricKey | None, Meta(description="The key of the metric; or `name`.")] = None
     name: Annotated[
-        _ForeignName | None,
+        ForeignName | None,
         Meta(
             description="A name of another tool in place of `key`; it goes through the name map."
         ),
@@ -94,7 +97,7 @@ class SeriesColumns(Request, kw_only=True):
 
     key: Annotated[MetricKey | None, Meta(description="The key of the metric; or `name`.")] = None
     name: Annotated[
-        _ForeignName | None,
+        ForeignName | None,
         Meta(
             description="A name of another tool in place of `key`; it goes through the name map."
         ),
@@ -232,7 +235,7 @@ class SeriesSummary(Answer, kw_only=True):
 
     key: Annotated[str, Meta(description="The key of the metric.")]
     labels: Annotated[dict[str, str], Meta(description="By name.")]
-    name: Annotated[str, Meta(description="What it is called where it was logged.")]
+    name: Annotated[str, Meta(description="What it is called where it was logged, in full.")]
     attempt: Annotated[int, Meta(description="The newest attempt that wrote the series.")]
     is_scalar: Annotated[bool, Meta(description="One value without a step.")]
     count: Annotated[

@@ -156,6 +156,7 @@ async def test_without_a_tenant_no_table_shows_a_row(
 _PLANTED = """
 insert into mapi.run_series (tenant_id, run_id, attempt, key, labels, labels_hash, source)
 values (%(t)s, %(r)s, 1, 'loss', '{}', 0, 'api');
+insert into mapi.run_series_names (tenant_id, run_id, raw, name) values (%(t)s, %(r)s, 'a~0', 'name');
 insert into mapi.run_metric_points
 select tenant_id, id, 0, now(), 1.0 from mapi.run_series where tenant_id = %(t)s;
 insert into mapi.run_metric_chunks

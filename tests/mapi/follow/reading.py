@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from expr_tracker.history import producers_of, read_history
 from expr_tracker.row import RESERVED_NAMES
-from mapi.series.name_map import name_from_series, writer_from_labels
+from mapi.series.name_map import writer_from_labels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def on_platform(api: Client, run: str, *, attempt: int | None = None) -> dict[Pl
     for series in api.runs.metrics(run):
         writer = writer_from_labels(series.labels)
         assert writer is not None
-        name = name_from_series(series.key, tuple(sorted(series.labels.items())))
+        name = series.name
         points = api.runs.points(run, series.key, labels=series.labels, attempt=attempt)
         for step, value in zip(points.steps, points.values, strict=True):
             if step is not None:

@@ -21,7 +21,9 @@ values = st.one_of(
     st.integers(-5, 5),
     st.sampled_from([10**400, -(10**400), True, None, "text", [1, 2], {"a": math.nan}]),
 )
-names = st.sampled_from(["loss", "train/loss", "f1-score", "x y", "", "time_ms/fwd"])
+names = st.sampled_from(
+    ["loss", "train/loss", "f1-score", "x y", "", "time_ms/fwd", "Loss " * 50, "Loss " * 51]
+)
 rows = st.lists(
     st.fixed_dictionaries(
         {"_step": st.integers(-3, 8), "_time": st.floats(1.7e9, 1.71e9)},
@@ -34,7 +36,8 @@ def told(found: list[dict[str, Any]]) -> dict[tuple[str, int], Any]:
     """Return what points of rows say, one after the other as corrections."""
     state: dict[tuple[str, int], Any] = {}
     for one in points_of_rows(found, now_us=NOW).series:
-        name = name_from_series(one.key or "", tuple(sorted(one.labels.items())))
+        labels = tuple(sorted(one.labels.items()))
+        name = one.name or name_from_series(one.key or "", labels)
         for step, time, value in zip(one.steps or [], one.times or [], one.values, strict=True):
             assert step is not None
             assert (name, step) not in state

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from mapi.series.name_map import (
     SPAN_METERS,
+    full_name,
     has_shortened_name,
+    is_full_name,
     name_from_series,
     series_from_name,
     with_writer,
@@ -58,6 +60,8 @@ tricky_text = st.lists(
         ]
     )
 ).map("".join)
+#: Nearly all of them too long for a label.
+long_text = st.text(st.characters(codec="utf-8"), min_size=150, max_size=400)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[repr(case["name"]) for case in CASES])
@@ -74,6 +78,47 @@ def test_every_name_comes_back_unless_it_is_too_long(name: str) -> None:
         assert len(name) > 20
     else:
         assert name_from_series(key, labels) == name
+
+
+@given(whole_text | tricky_text | long_text)
+def test_every_name_comes_back_with_the_one_that_is_kept_beside_it(name: str) -> None:
+    key, labels = series_from_name(name)
+    kept = full_name(name, labels)
+    if "\0" in name:
+        assert kept is None
+        return
+    assert name_from_series(key, labels, kept=kept) == name
+    assert (kept is None) != has_shortened_name(labels)
+
+
+@given(long_text, st.sampled_from(["", "data"]), st.integers(0, 3))
+def test_a_kept_name_is_that_of_its_series_and_of_no_other(
+    name: str, stream: str, rank: int
+) -> None:
+    key, labels = series_from_name(name)
+    kept = full_name(name, with_writer(labels, stream=stream, rank=rank))
+    if kept is None:
+        return
+    assert series_from_name(kept) == (key, labels)
+    assert is_full_name(kept, key, with_writer(labels, stream=stream, rank=rank))
+    assert not is_full_name(f"{kept}x", key, labels)
+    assert not is_full_name(kept, f"{key}x", labels)
+    assert not is_full_name(kept, key, ())
+
+
+def test_a_kept_name_can_be_stored() -> None:
+    name = "Loss\ud800 " * 60
+    key, labels = series_from_name(name)
+    kept = full_name(name, labels)
+    assert kept == "Loss? " * 60
+    assert series_from_name(kept) == (key, labels)
+    name = "Loss\0 " * 60
+    assert full_name(name, series_from_name(name)[1]) is None
+
+
+def test_a_short_name_is_the_full_name_of_no_series() -> None:
+    for name in ("loss", "f1-score", f"x~{'0' * 64}"):
+        assert not is_full_name(name, *series_from_name(name))
 
 
 @given(whole_text | tricky_text)

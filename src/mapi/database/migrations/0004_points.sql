@@ -29,6 +29,31 @@ create table mapi.run_series (
 );
 call mapi.protect('run_series');
 
+-- The full names of series whose label `raw` has only the beginning and the hash of theirs: one row for
+-- the series of all streams, ranks and attempts that stand for the same name.
+create table mapi.run_series_names (
+    tenant_id int not null,
+    run_id uuid not null,
+    raw text not null,
+    name text not null,
+    primary key (tenant_id, run_id, raw),
+    foreign key (tenant_id, run_id) references mapi.runs on delete cascade
+);
+call mapi.protect('run_series_names');
+
+-- The full name of a series; null where its labels tell it.
+create function mapi.series_name(of_run uuid, labels jsonb) returns text
+language sql stable
+return case
+    when labels ? 'raw' then (
+        select known.name from mapi.run_series_names as known
+        where
+            known.tenant_id = mapi.current_tenant()
+            and known.run_id = of_run
+            and known.raw = labels ->> 'raw'
+    )
+end;
+
 -- No foreign key: it would be looked up for every point. Who purges a run deletes them with it.
 create table mapi.run_metric_points (
     tenant_id int not null,
@@ -171,10 +196,12 @@ cross join lateral mapi.series_points(
 grant select on mapi.run_metrics to mapi_app;
 
 revoke execute on function
+    mapi.series_name(uuid, jsonb),
     mapi.series_points(int, bigint, bigint, bigint), mapi.superseded_from(mapi.run_series),
     mapi.curve_points(int8[], int4[], int8[], int8, int8)
     from public;
 grant execute on function
+    mapi.series_name(uuid, jsonb),
     mapi.series_points(int, bigint, bigint, bigint), mapi.superseded_from(mapi.run_series),
     mapi.curve_points(int8[], int4[], int8[], int8, int8)
     to mapi_app;

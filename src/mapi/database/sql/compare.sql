@@ -12,7 +12,8 @@ select
     known.count, known.nonfinite_count, known.first_time, known.last_time, known.last_step,
     known.last_value, known.min_value, known.min_step, known.max_value, known.max_step,
     known.finite_sum, known.huge_sum, known.source, known.user_name as "user",
-    pruned.count as pruned_count, pruned.last_step as pruned_last_step
+    pruned.count as pruned_count, pruned.last_step as pruned_last_step,
+    mapi.series_name(known.run_id, known.labels) as full_name
 from run_metric_summary as known
 left join run_pruned_points as pruned
     on pruned.tenant_id = known.tenant_id

@@ -187,7 +187,8 @@ select
     known.min_step, known.max_value, known.max_step, known.finite_sum, known.huge_sum,
     known.source, known.user_name as "user", known.labels_hash,
     left(known.labels::text, -1) as labels_text,
-    pruned.count as pruned_count, pruned.last_step as pruned_last_step
+    pruned.count as pruned_count, pruned.last_step as pruned_last_step,
+    mapi.series_name(known.run_id, known.labels) as full_name
 from run_metric_summary as known
 left join run_pruned_points as pruned
     on pruned.tenant_id = known.tenant_id

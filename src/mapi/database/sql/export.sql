@@ -36,7 +36,9 @@ order by name, stream, rank
 limit 1
 
 -- name: series
-select id, attempt, key, labels, source, user_name as "user", tenant_id
+select
+    id, attempt, key, labels, source, user_name as "user", tenant_id,
+    mapi.series_name(run_id, labels) as name
 from run_series
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
 order by id
@@ -47,7 +49,8 @@ limit %(limit)s
 -- attempt among them.
 select
     series.id, series.key, series.labels, series.attempt, series.source,
-    series.user_name as "user", series.sealed_through_step as last_step, to_jsonb(known) as summary
+    series.user_name as "user", series.sealed_through_step as last_step, to_jsonb(known) as summary,
+    mapi.series_name(series.run_id, series.labels) as name
 from run_series as series
 left join lateral (
     select

@@ -34,11 +34,18 @@ left join lateral (
         and series.key = wanted.key
         and series.labels_hash = wanted.hash
 ) as own on true
-left join run_metric_summary as known
-    on known.tenant_id = mapi.current_tenant()
-    and known.run_id = %(run)s
-    and known.key = wanted.key
-    and known.labels_hash = wanted.hash
+-- One by one: a run that has grown since the last ANALYZE looks as if it had one summary, and all would
+-- be compared with all.
+left join lateral (
+    select summary.attempt, summary.last_step, summary.count
+    from run_metric_summary as summary
+    where
+        summary.tenant_id = mapi.current_tenant()
+        and summary.run_id = %(run)s
+        and summary.key = wanted.key
+        and summary.labels_hash = wanted.hash
+    limit 1
+) as known on true
 order by wanted.ordinal
 
 -- name: insert
@@ -93,6 +100,24 @@ select
         where chunk.tenant_id = mapi.current_tenant() and chunk.series_id = wanted.id
     )
 from unnest(%(series)s::int8[]) with ordinality as wanted (id, ordinal)
+
+-- name: keep_names
+-- Of series that are there: what a budget had no room for has no name here either.
+insert into run_series_names (tenant_id, run_id, raw, name)
+select distinct on (given.raw) mapi.current_tenant(), %(run)s, given.raw, given.name
+from unnest(%(keys)s::text[], %(hashes)s::int8[], %(raws)s::text[], %(names)s::text[])
+    as given (key, hash, raw, name)
+cross join lateral (
+    select from run_series as series
+    where
+        series.tenant_id = mapi.current_tenant()
+        and series.run_id = %(run)s
+        and series.key = given.key
+        and series.labels_hash = given.hash
+    limit 1
+) as own
+order by given.raw
+on conflict do nothing
 
 -- name: make_series
 select unnest(mapi.make_series(

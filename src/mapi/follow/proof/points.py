@@ -41,6 +41,8 @@ class SeriesThere:
     labels: dict[str, str]
     count: int
     """Points of all attempts, about."""
+    name: str
+    """What the platform says that it was called."""
 
 
 #: By the stream (empty: the default one) and the rank.
@@ -58,7 +60,7 @@ def series_by_writer(summaries: Iterable[SeriesSummary]) -> _ByWriter:
             name: value for name, value in one.labels.items() if name not in {"stream", "rank"}
         }
         series = one.key, canonical_labels(rest)
-        found.setdefault(writer, {})[series] = SeriesThere(one.labels, one.count)
+        found.setdefault(writer, {})[series] = SeriesThere(one.labels, one.count, one.name)
     return found
 
 
@@ -87,6 +89,7 @@ class PointProof:
         self._key = key
         self._there = there
         self._differences = differences
+        self._named: set[SeriesKey] = set()
 
     def compare(
         self, source: Source, attempts: Sequence[Attempt], read: Callable[[int], object]
@@ -117,6 +120,7 @@ class PointProof:
             is_last = window.stop is None
             for series in {**window.columns, **(self._there if is_last else {})}:
                 column = window.columns.get(series) or Column()
+                self._compare_name(series, window.names.get(series))
                 start = since.get(series, 0)
                 self._compare_series(
                     series, column, reading.attempt, start=start, stop=window.stop
@@ -137,6 +141,21 @@ class PointProof:
             count=window.odd_rows,
         )  # fmt: skip
 
+    def _compare_name(self, series: SeriesKey, name: str | None) -> None:
+        """Compare a name that the labels have no room for, once."""
+        there = self._there.get(series)
+        if name is None or there is None or series in self._named:
+            return
+        self._named.add(series)
+        self._differences.compare("name")
+        if there.name != name:
+            shown = name_from_series(*series)
+            self._differences.add(
+                Difference(
+                    "name", "value", self._key.label, shown, files=name, platform=there.name
+                )
+            )
+
     def _compare_series(
         self,
         series: SeriesKey,
@@ -154,7 +173,7 @@ class PointProof:
         if there is None:
             # Of what newer attempts took back altogether, the platform lists no series, and has it.
             labels = with_writer(series[1], stream=self._key.stream or "", rank=self._key.rank)
-            there = SeriesThere(dict(labels), 0)
+            there = SeriesThere(dict(labels), 0, at.name)
         if there.count <= _POINTS_AT_ONCE:
             points = self._points(series[0], there, attempt, start=start, stop=stop)
             self._compare_points(at, column, points)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mapi.follow.attempts import stretches_of
 from mapi.follow.rows import has_odd_time, points_of_rows
+from mapi.series.name_map import series_from_name
 from mapi.series.names import Labels, canonical_labels
 from mapi.wire.values import value_from_wire
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from expr_tracker.history.source import Source
     from expr_tracker.row import Row
     from expr_tracker.store.index import Attempt, Block
+    from mapi.wire.metrics import SeriesColumns
 
 __all__ = ["Column", "Reading", "SeriesKey", "Window", "readings_of", "windows_of"]
 
@@ -52,6 +54,8 @@ class Window:
     stop: int | None
     """The step behind the last; ``None``: to the end."""
     columns: dict[SeriesKey, Column]
+    names: dict[SeriesKey, str]
+    """The full names of series whose labels have only the beginning of theirs."""
     negative: int
     """Points at steps below 0."""
     rounded: int
@@ -126,7 +130,7 @@ def windows_of(source: Source, reading: Reading, *, now_us: int) -> Iterator[Win
             for block in blocks
             if (start is None or block.high >= start) and (stop is None or block.low < stop)
         ]
-        window = Window(start or 0, stop, {}, 0, 0, 0, size)
+        window = Window(start or 0, stop, {}, {}, 0, 0, 0, size)
         for shown in reading.shown:
             rows = _rows(source, met, shown, start=start, stop=stop)
             if rows:
@@ -175,11 +179,12 @@ def _with_rows(window: Window, rows: Sequence[Row], *, now_us: int) -> Window:
     """Return a window with the points of one more attempt, which replace those of older ones."""
     odd = {row["_step"] for row in rows if has_odd_time(row, now_us=now_us)}
     found = points_of_rows(rows, now_us=now_us)
-    columns = dict(window.columns)
+    columns, names = dict(window.columns), dict(window.names)
     for one in found.series:
-        assert one.key is not None
         assert one.times is not None
-        series = one.key, canonical_labels(one.labels)
+        series = _series_of(one)
+        if one.name is not None:
+            names[series] = one.name
         steps = [step for step in one.steps or () if step is not None]
         times: list[int | None] = [*one.times]
         if odd:
@@ -193,11 +198,19 @@ def _with_rows(window: Window, rows: Sequence[Row], *, now_us: int) -> Window:
         window.start,
         window.stop,
         columns,
+        names,
         window.negative + found.negative,
         window.rounded + found.rounded,
         window.odd_rows + len(odd),
         window.size_bytes,
     )
+
+
+def _series_of(one: SeriesColumns) -> SeriesKey:
+    if one.key is not None:
+        return one.key, canonical_labels(one.labels)
+    assert one.name is not None
+    return series_from_name(one.name)
 
 
 def _replaced(older: Column, newer: Column) -> Column:

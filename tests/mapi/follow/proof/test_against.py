@@ -367,3 +367,32 @@ def test_a_run_is_found_in_the_trash_and_under_another_name(
     proof = prove(api, rich)
     assert proof.run == report.run
     assert "it is in the trash of the platform" in proof.notes
+
+
+def test_a_name_that_no_label_holds_is_compared_in_full(
+    api: mapi.Client, pushed: Push, tmp_path: Path, tenant: Tenant
+) -> None:
+    beginning = "Loss of the ä-encoder / " * 20
+    names = [f"{beginning}first", f"{beginning}second", "f1-score"]
+    et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    for step in range(3):
+        et.log(dict.fromkeys(names, float(step)), step=step)
+    et.finish()
+    (report,) = pushed(tmp_path)
+    assert sorted(one.name for one in api.runs.metrics(report.run or "")) == sorted(names)
+    path = tmp_path / "p" / "r"
+    proof = prove(api, path)
+    assert (proof.is_equal, proof.compared["name"], proof.compared["point"]) == (True, 2, 9)
+    value_of(
+        tenant,
+        "update mapi.run_series_names set name = 'another' where run_id = %s and name = %s",
+        (report.run or "").removeprefix("run_"),
+        names[1],
+    )
+    found = only(prove(api, path))
+    assert (found.what, found.kind, found.files, found.platform) == (
+        "name",
+        "value",
+        names[1],
+        "another",
+    )
