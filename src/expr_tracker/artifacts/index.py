@@ -16,9 +16,7 @@ was appended since is read again; a file that was replaced is read from its begi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from expr_tracker.artifacts.entries import (
@@ -35,9 +33,9 @@ from expr_tracker.artifacts.names import (
     version_text,
 )
 from expr_tracker.errors import NameRefusedError
-from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.joined import joined_objects
 from expr_tracker.store.lines import decode_line
+from expr_tracker.store.seconds import seconds_or_text_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -296,29 +294,11 @@ def _record(name: str, number: int, row: Row) -> Record | None:
         metadata=metadata if isinstance(metadata, dict) else {},
         digest=digest,
         content=content_digest(kind, entries),
-        created_at=_seconds(row.get("created_at")),
+        created_at=seconds_or_text_in(row.get("created_at")),
         run=run if isinstance(run, str) else None,
         step=step if isinstance(step, int) and not isinstance(step, bool) else None,
         entries=tuple(entries),
     )
-
-
-def _seconds(value: object) -> float | None:
-    """Return Unix seconds; older programs wrote a text in ISO 8601."""
-    if isinstance(value, str):
-        try:
-            return datetime.fromisoformat(value).timestamp()
-        except (ValueError, OverflowError, OSError) as error:
-            if is_from_signal(error):
-                raise
-            return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            return None
-        return number if math.isfinite(number) else None
-    return None
 
 
 def _is_alias(value: object) -> bool:

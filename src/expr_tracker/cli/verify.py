@@ -135,6 +135,8 @@ def _tell_proof(proof: Proof) -> None:
     say(f"{proof.run} in {proof.project}: {looked_at} compared")
     for note in proof.notes:
         say(f"note: {note}")
+    for problem in proof.problems:
+        say(f"wrong: {problem}")
     for what, kind, count in proof.counts:
         say(f"differs: {counted(count, what)} {_KINDS.get(kind, kind)}")
     if proof.differences:
@@ -179,6 +181,7 @@ def _proof_document(proof: Proof) -> dict[str, Any]:
         ],
         "differences": [dataclasses.asdict(one) for one in proof.differences],
         "notes": proof.notes,
+        "problems": proof.problems,
     }
 
 

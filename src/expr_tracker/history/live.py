@@ -15,6 +15,7 @@ from expr_tracker.history.question import Question, ask
 from expr_tracker.history.reading import answer_run
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
+from expr_tracker.store.seconds import seconds_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -276,7 +277,7 @@ def newest_points(source: Source, name: str, window: int) -> tuple[Point, ...]:
                     continue
                 number = _number(value)
                 if number is not None:
-                    found[step] = (step, _seconds(row.get("_time")), number)
+                    found[step] = (step, seconds_in(row.get("_time")) or 0.0, number)
         end = start
     return tuple(found[step] for step in sorted(found))
 
@@ -290,7 +291,3 @@ def _number(value: float) -> float | None:
     except OverflowError:
         return None
     return value
-
-
-def _seconds(time: object) -> float:
-    return float(time) if isinstance(time, (int, float)) else 0.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
@@ -27,6 +26,7 @@ from expr_tracker.store.lock import is_locked
 from expr_tracker.store.markers import is_marker
 from expr_tracker.store.parts import LostPart, lost_parts, lost_parts_text
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.seconds import seconds_in, seconds_or_text_in
 from expr_tracker.store.sidecar import Sidecar, load_index, missing_rows_text, read_sidecar
 
 if TYPE_CHECKING:
@@ -290,8 +290,7 @@ class Source:
         """Return the ``_time`` of the first line, if that is a row with one."""
         for at, piece in self.pieces(0, self.size):
             for row in self.decode(at, piece[: piece.find(b"\n") + 1]):
-                time = row.get("_time")
-                return float(time) if isinstance(time, (int, float)) else None
+                return seconds_in(row.get("_time"))
             break
         return None
 
@@ -330,17 +329,7 @@ class Source:
 
 def beginning_of(identity: Row) -> float | None:
     """Return when a run was made (Unix seconds), from its ``run.json``."""
-    created = identity.get("created")
-    if isinstance(created, (int, float)):
-        return float(created)
-    if isinstance(created, str):
-        try:
-            return datetime.fromisoformat(created).timestamp()
-        except ValueError as error:
-            if is_from_signal(error):
-                raise
-            return None
-    return None
+    return seconds_or_text_in(identity.get("created"))
 
 
 def _check_metrics_file(source: Source) -> None:

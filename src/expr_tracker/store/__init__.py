@@ -12,7 +12,7 @@ where steps lie, `index_document` is how that is written, and `sidecar` keeps it
 the `checkpoints` that tell a changed byte. `lock` keeps a second writer out of a stream, `holders` says
 who held it, and `thread_locks` are the locks among threads. `journal` holds the open row; `live` is what
 the running process shows of a stream; `documents` are the small JSON files that are replaced whole, of
-which `summary_document` says what of the rows it knows; `output` is where a file goes that a user asked
+which `summary_document` says what of the rows it knows; `seconds` reads the times in all of them; `output` is where a file goes that a user asked
 for.
 
 Nothing above this room writes a line file or a document of a run by itself. The contents of

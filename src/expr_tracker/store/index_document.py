@@ -32,6 +32,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.index import Attempt, StreamIndex
 from expr_tracker.store.lines import encode_finite
 from expr_tracker.store.parts import PART_NUMBER_MAX, Part
+from expr_tracker.store.seconds import seconds_in
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -171,9 +172,10 @@ def _count_or_none(value: Any) -> int | None:
 
 
 def _seconds(value: Any) -> float | None:
-    if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
+    seconds = seconds_in(value)
+    if seconds is None and value is not None:
         raise TypeError(f"{value!r} is no number of seconds")
-    return value
+    return seconds
 
 
 def _attempt(  # noqa: PLR0913, PLR0917 - the members of one list of the sidecar

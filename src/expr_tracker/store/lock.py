@@ -22,6 +22,7 @@ from expr_tracker.store.documents import read_document
 from expr_tracker.store.holders import HOLDERS_KEPT, holders_in
 from expr_tracker.store.place import is_same_file
 from expr_tracker.store.regular import open_regular
+from expr_tracker.store.seconds import seconds_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -299,9 +300,10 @@ def _is_ours_to_write(fd: int) -> bool:
 def _in_use(label: str, holder: dict[str, Any], advice: str) -> str:
     pid, host = holder.get("pid"), holder.get("host")
     who = f"process {pid} on {host}" if pid is not None else "another process"
-    since = holder.get("since")
-    if isinstance(since, (int, float)):
-        who += time.strftime(", started %Y-%m-%d %H:%M:%S", time.localtime(since))
+    since = seconds_in(holder.get("since"))
+    if since is not None:
+        with suppress_own(OverflowError, ValueError, OSError):  # a time that no calendar has
+            who += time.strftime(", started %Y-%m-%d %H:%M:%S", time.localtime(since))
     if isinstance(pid, int) and host == _host() and not _is_alive(pid):
         who += " (that process is gone, but one it started still holds the file)"
     return f"Stream {label!r} of this run is being written by {who}. {advice}"
@@ -314,7 +316,7 @@ def _host() -> str:
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # or no process can have that number
         return False
     except PermissionError:
         return True

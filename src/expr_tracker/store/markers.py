@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.store.seconds import seconds_in
+
 if TYPE_CHECKING:
     from expr_tracker.row import Row
 
@@ -93,16 +95,15 @@ def read_marker(row: Row) -> Beginning | End | None:
 
     Members of the wrong type count as missing: other programs wrote what they liked.
     """
-    number, time = row.get("_attempt"), row.get("_time")
-    seconds = float(time) if isinstance(time, (int, float)) else None
+    number, seconds = row.get("_attempt"), seconds_in(row.get("_time"))
     if isinstance(number, int):
-        from_step, pid, back = row.get("_from_step"), row.get("_pid"), row.get("_clock_back")
+        from_step, pid = row.get("_from_step"), row.get("_pid")
         return Beginning(
             number,
             from_step if isinstance(from_step, int) else None,
             seconds,
             pid if isinstance(pid, int) else None,
-            float(back) if isinstance(back, (int, float)) else None,
+            seconds_in(row.get("_clock_back")),
         )
     number, status = row.get("_attempt_end"), row.get("_status")
     if isinstance(number, int):

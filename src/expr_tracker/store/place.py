@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import itertools
-import math
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +25,7 @@ from expr_tracker.store.parts import (
 )
 from expr_tracker.store.reader import LineFile, part_paths
 from expr_tracker.store.regular import open_regular
+from expr_tracker.store.seconds import seconds_in
 from expr_tracker.store.sidecar import Sidecar, load_index, missing_rows_text, read_sidecar
 
 if TYPE_CHECKING:
@@ -146,9 +146,9 @@ def _newest_time(file: LineFile) -> float | None:
     """Return ``_time`` of the last line that has one, near the end of the file."""
     for _, line in itertools.islice(file.lines_backward(), _LINES_LOOKED_AT):
         row = decode_line(line)
-        seconds = row.get("_time") if row is not None else None
-        if isinstance(seconds, (int, float)) and math.isfinite(seconds):
-            return float(seconds)
+        seconds = seconds_in(row.get("_time")) if row is not None else None
+        if seconds is not None:
+            return seconds
     return None
 
 

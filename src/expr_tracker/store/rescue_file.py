@@ -14,7 +14,6 @@ which has no marker. Behind that stand the lines as they would have been written
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -28,6 +27,7 @@ from expr_tracker.store.files import LineKind, StreamKey
 from expr_tracker.store.lines import decode_line, encode_exact_line
 from expr_tracker.store.markers import Beginning, End, is_marker, read_marker
 from expr_tracker.store.regular import read_regular
+from expr_tracker.store.seconds import seconds_in
 
 if TYPE_CHECKING:
     from expr_tracker.row import Row
@@ -246,11 +246,8 @@ def _is_of(kind: LineKind, row: Row) -> bool:
 
 def time_of(row: Row) -> float | None:
     """Return when a line was written, in Unix seconds; of a span that is its end."""
-    time = row.get("_time")
-    if time is None and {"start", "dur_ms"} <= row.keys():
-        start, duration = row["start"], row["dur_ms"]
-        if isinstance(start, (int, float)) and isinstance(duration, (int, float)):
-            time = start + duration / 1000
-    if isinstance(time, (int, float)) and math.isfinite(time):
-        return float(time)
-    return None
+    if row.get("_time") is None and {"start", "dur_ms"} <= row.keys():
+        start, duration = seconds_in(row["start"]), seconds_in(row["dur_ms"])
+        if start is not None and duration is not None:
+            return seconds_in(start + duration / 1000)
+    return seconds_in(row.get("_time"))

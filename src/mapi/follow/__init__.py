@@ -14,7 +14,8 @@ files: `streams` delivers the metrics of one producer, whose
 `spans` and `console`, and `media`, which uploads what rows refer to (`references`); `documents` are
 configuration, environment and pins.
 All that is sent goes through `deliveries`, which tries again while
-that helps, and what is not kept as it stands in the files is counted in `losses`. `instants` are times.
+that helps, and what is not kept as it stands in the files is counted in `losses`. `instants` are times, and
+`faults` says what is wrong with one file.
 
 Every line file is one queue (`queues`), and the offset behind a line, with a mark of what stands before
 it, is its number (`numbers`): a request says from where to where of the file it is, and the server takes

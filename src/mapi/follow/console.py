@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from mapi.follow.instants import now_us
+from mapi.follow.instants import is_taken, now_us, time_us_of
 from mapi.follow.items import ItemSource
 from mapi.follow.known import likeness_of_line, lines_of
-from mapi.follow.rows import has_odd_time
 from mapi.follow.texts import storable
 from mapi.wire.times import time_from_us
 
@@ -46,10 +45,11 @@ def line_of_output(row: Row) -> tuple[Item | None, list[str]]:
         message = head + _MARK
         changes.append("cut: a line of the log has room for 16 KiB")
     item: Item = {"message": message, "fields": {"source": storable(str(source), changes)[:100]}}
-    if has_odd_time(row, now_us=now_us()):
+    time_us = time_us_of(row.get("_time"))
+    if time_us is None or not is_taken(time_us, now_us=now_us()):
         changes.append("with the time of its delivery: the file has none that the platform takes")
     else:
-        item["time"] = time_from_us(round(row["_time"] * 1e6))
+        item["time"] = time_from_us(time_us)
     return item, changes
 
 

@@ -14,6 +14,7 @@ from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.paths import real_path
 from expr_tracker.store.reader import LineFile
+from expr_tracker.store.seconds import seconds_in
 from mapi.follow.texts import storable
 from mapi.series.names import NAME_LENGTH_MAX, NOTE_LENGTH_MAX, check_tag
 
@@ -130,5 +131,4 @@ def _first_line(path: Path) -> bytes:
 
 
 def _time_of(line: bytes) -> float | None:
-    time = (decode_line(line) or {}).get("_time")
-    return float(time) if isinstance(time, (int, float)) else None
+    return seconds_in((decode_line(line) or {}).get("_time"))

@@ -52,6 +52,7 @@ class DocumentsSource:
         self.key = key
         self._directory = directory
         self._files = RunFiles(directory, key)
+        self.file = f"{self._files.config.name} and what stands beside it"
         self._producer = Producer(key.stream or "", key.rank)
         self._is_first = is_first
         self._seen: tuple[int, ...] = ()

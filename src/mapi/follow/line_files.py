@@ -53,6 +53,7 @@ class LineFileSource(ABC):
         self.key = key
         self._path = path
         self._writer = writer
+        self.file = writer
         self._producer = Producer(key.stream or "", key.rank)
         self._pieces = Pieces(self.items_max)
         self._queue: Queue | None = None

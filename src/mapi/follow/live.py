@@ -19,9 +19,9 @@ from mapi.config import proxy_for
 from mapi.errors import MapiError
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
 from mapi.follow.directories import run_directory
+from mapi.follow.faults import is_foreseen, said
 from mapi.follow.losses import Losses
 from mapi.follow.projects import Projects
-from mapi.follow.pushing import said
 from mapi.follow.run import open_run, settle_status
 from mapi.follow.sources import sources_of
 from mapi.follow.streams import MetricsSource
@@ -127,9 +127,12 @@ class LiveBackend:
             source.deliver(delivery, lambda _: told())
         except (UnreachableError, RejectedError, NotFoundError, ForbiddenError):
             raise
-        except (TrackerError, OSError, MapiError) as error:
+        except Exception as error:  # noqa: BLE001 - on a thread of ours, and told
             # It costs the other files nothing, and is tried again when this one has grown.
-            self._losses.fail(f"{source.key.label}: {said(error)}")
+            whose = (
+                source.key.label if is_foreseen(error) else f"{source.key.label}, {source.file}"
+            )
+            self._losses.fail(f"{whose}: {said(error)}")
         self._sizes[place] = size
 
     def beat(self) -> float:

@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from expr_tracker.errors import TrackerError
 from expr_tracker.history.status import status_of
+from expr_tracker.interruption import is_from_signal
 from mapi.errors import MapiError
 from mapi.follow.deliveries import RejectedError, UnreachableError
+from mapi.follow.faults import is_foreseen, said
 from mapi.follow.run import settle_status
 from mapi.follow.sources import sources_of
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from mapi.follow.sources import Source
     from mapi.wire.runs import RunFacts
 
-__all__ = ["OpenedRun", "RunReport", "said"]
+__all__ = ["OpenedRun", "RunReport"]
 
 #: The platform is asked again how the run is doing there, should somebody have changed it.
 _SETTLE_SECONDS: Final = 30.0
@@ -120,14 +121,11 @@ class OpenedRun:
             source.deliver(self._delivery, told)
         except (RejectedError, UnreachableError):
             raise
-        except (TrackerError, OSError, MapiError) as error:
+        except Exception as error:
+            if is_from_signal(error):
+                raise
             self.is_refused = self.is_refused or isinstance(error, MapiError)
-            self._delivery.losses.fail(f"{source.key.label}: {said(error)}")
-
-
-def said(error: Exception) -> str:
-    """Return an error as a report says it, which names the file where that helps."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}"
-    return str(error)
+            whose = (
+                source.key.label if is_foreseen(error) else f"{source.key.label}, {source.file}"
+            )
+            self._delivery.losses.fail(f"{whose}: {said(error)}")

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import RunNotFoundError, TrackerError
-from mapi.errors import MapiError
+from expr_tracker.interruption import is_from_signal
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
 from mapi.follow.directories import find_directories, id_at, run_directory
+from mapi.follow.faults import said
 from mapi.follow.losses import Losses
-from mapi.follow.opened import OpenedRun, RunReport, said
+from mapi.follow.opened import OpenedRun, RunReport
 from mapi.follow.projects import Projects
 from mapi.follow.run import open_run
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from mapi.sdk.synchronous.client import Client
 
-__all__ = ["PATIENCE_SECONDS", "Pusher", "RunReport", "push", "said"]
+__all__ = ["PATIENCE_SECONDS", "Pusher", "RunReport", "push"]
 
 #: How long a server that does not answer is waited for, from the last answer on.
 PATIENCE_SECONDS: Final = 60.0
@@ -78,7 +79,9 @@ class Pusher:
                 self._opened.pop(path)
         except (RejectedError, UnreachableError):
             raise
-        except (TrackerError, OSError, MapiError) as error:
+        except Exception as error:
+            if is_from_signal(error):
+                raise
             # The next time it is opened anew: the run may be gone there, or another one here.
             self._opened.pop(path, None)
             losses.fail(said(error))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.row import RESERVED_NAMES
 from expr_tracker.store.joined import valid_step
+from mapi.follow.instants import is_taken, time_us_of
 from mapi.follow.line_files import rows_of_lines
-from mapi.follow.rows import has_odd_time, is_media
+from mapi.follow.rows import is_media
 from mapi.follow.texts import storable
 from mapi.series.name_map import series_from_name
 
@@ -67,13 +68,14 @@ def references_of_lines(lines: bytes, *, now_us: int) -> list[MediaReference]:
 
 def _reference(name: str, value: dict[str, Any], row: Row, *, now_us: int) -> MediaReference:
     key, labels = series_from_name(name)
-    has_time = not has_odd_time(row, now_us=now_us)
+    time_us = time_us_of(row.get("_time"))
+    has_time = time_us is not None and is_taken(time_us, now_us=now_us)
     caption = value.get("caption")
     return MediaReference(
         key=key,
         labels=labels,
         step=row["_step"],
-        time_us=round(row["_time"] * 1e6) if has_time else now_us,
+        time_us=time_us if time_us is not None and has_time else now_us,
         has_time=has_time,
         caption=storable(caption, []) if isinstance(caption, str) else "",
         path=value["path"],

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.row import RESERVED_NAMES
+from mapi.follow.instants import is_taken, time_us_of
 from mapi.series.name_map import full_name, series_from_name
 from mapi.wire.metrics import FOREIGN_NAME_LENGTH_MAX, SeriesColumns
 from mapi.wire.times import TIME_AHEAD_US_MAX, TIME_US_MIN
@@ -133,11 +134,8 @@ def _times(rows: Sequence[Row], now_us: int, found: Points) -> list[int]:
     latest = now_us + TIME_AHEAD_US_MAX
     before = now_us
     for row in rows:
-        time = row.get("_time")
-        if type(time) is float or type(time) is int:
-            # Infinite or NaN times are another program's.
-            time_us = round(time * 1e6) if math.isfinite(time) else before
-        else:
+        time_us = time_us_of(row.get("_time"))
+        if time_us is None:
             time_us = before
         if not TIME_US_MIN <= time_us <= latest:
             found.moved_times += 1
@@ -264,10 +262,8 @@ def is_rounded(value: object) -> bool:
 
 def has_odd_time(row: Row, *, now_us: int) -> bool:
     """Say whether a row has no time, or one that the platform does not take: it has another one there."""
-    time = row.get("_time")
-    if (type(time) is not float and type(time) is not int) or not math.isfinite(time):
-        return True
-    return not TIME_US_MIN <= round(time * 1e6) <= now_us + TIME_AHEAD_US_MAX
+    time_us = time_us_of(row.get("_time"))
+    return time_us is None or not is_taken(time_us, now_us=now_us)
 
 
 def is_media(value: object) -> bool:

@@ -26,6 +26,8 @@ class Source(Protocol):
 
     key: StreamKey
     """Whose file it is."""
+    file: str
+    """How messages name the file."""
 
     def size_bytes(self) -> int:
         """Return how far the file goes now: a number that changes where there may be something new."""

@@ -74,6 +74,7 @@ class MetricsSource:
         self.key = key
         self._batch_points = batch_points
         self._local = LocalProducer(RunFiles(directory, key).metrics, key)
+        self.file = self._local.path.name
         self._again = again
         self._sender: _Sender | None = None
 

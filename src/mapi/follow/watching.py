@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from expr_tracker.errors import TrackerError
 from mapi.errors import MapiError
 from mapi.follow.directories import find_directories
-from mapi.follow.opened import RunReport, said
+from mapi.follow.faults import said
+from mapi.follow.opened import RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mapi.follow.proof.lines import Line
     from mapi.sdk.synchronous.client import Client
     from mapi.sdk.synchronous.runs import Runs
-    from mapi.wire.runs import RunFacts
+    from mapi.wire.runs import AttemptFacts, RunFacts
 
 __all__ = ["Proof", "prove"]
 
@@ -58,11 +58,13 @@ class Proof:
     """The first of them."""
     notes: list[str] = field(default_factory=list)
     """What is no difference and should be known, a sentence each."""
+    problems: list[str] = field(default_factory=list)
+    """What could not be compared, and why."""
 
     @property
     def is_equal(self) -> bool:
         """Whether the platform has what the files have, and nothing else."""
-        return self.run is not None and not self.counts
+        return self.run is not None and not self.counts and not self.problems
 
 
 def prove(
@@ -92,10 +94,12 @@ def prove(
     proof.run = facts.id
     differences = Differences()
     _compare_all(runs, facts, producers, differences=differences, progress=progress)
-    _compare_run(facts, directory, differences)
+    with differences.part("the run"):
+        _compare_run(facts, directory, differences)
     proof.compared = dict(differences.compared)
     proof.counts = [(what, kind, count) for (what, kind), count in differences.counts.items()]
     proof.differences = differences.kept
+    proof.problems = differences.problems
     proof.notes = [*differences.sentences(), *_told_by_platform(facts)]
     return proof
 
@@ -125,14 +129,16 @@ def _compare_all(
     run = facts.id
     summaries = [*runs.metrics(run)]
     series = series_by_writer(summaries)
-    compare_documents(
-        runs,
-        run,
-        producers[0].path.parent,
-        keys=[one.key for one in producers],
-        scalars=[one for one in summaries if one.is_scalar],
-        differences=differences,
-    )
+    directory = producers[0].path.parent
+    with differences.part("configuration, environment and pins"):
+        compare_documents(
+            runs,
+            run,
+            directory,
+            keys=[one.key for one in producers],
+            scalars=[one for one in summaries if one.is_scalar],
+            differences=differences,
+        )
     attempts = runs.attempts(run)
     lines: dict[tuple[str, int], list[Iterator[Line]]] = {}
     read = Progress(progress, sum(map(size_bytes, producers)))
@@ -142,22 +148,9 @@ def _compare_all(
         proof = PointProof(
             runs, run, key=key, there=series.pop(writer, {}), differences=differences
         )
-        with Source.offline(producer) as source:
-            told = told_attempts(producer, source)
-            compare_attempts(
-                told,
-                [one for one in attempts if (one.stream, one.rank) == writer],
-                key=key,
-                differences=differences,
-            )
-            # Of several attempts the bytes are read twice: as all together show them, and one by one.
-            share = 1 if len(told) == 1 else 2
-            proof.compare(source, told, lambda size, share=share: read.advance(size // share))  # type: ignore[misc]
-            if source.open_row is not None:
-                differences.note(
-                    "row",
-                    "open when the process died: it is pushed when the run is taken up again",
-                )
+        theirs = [one for one in attempts if (one.stream, one.rank) == writer]
+        with differences.part(producer.path.name):
+            _compare_producer(producer, proof, theirs, differences=differences, read=read)
         lines[writer] = [row_lines(producer, differences)]
     for writer in {*series, *((one.stream, one.rank) for one in attempts)} - {*lines}:
         key = _key(*writer)
@@ -167,23 +160,46 @@ def _compare_all(
         strange.compare_with_nothing()
         theirs = [one for one in attempts if (one.stream, one.rank) == writer]
         compare_attempts([], theirs, key=key, differences=differences)
-    directory = producers[0].path.parent
     for key in stream_keys(directory, "console"):
         printed = output_lines(RunFiles(directory, key).console)
         lines.setdefault((key.stream or "", key.rank), []).append(printed)
-    compare_media(
-        runs, run, directory, keys=[one.key for one in producers], differences=differences
-    )
-    compare_spans(
-        runs, run, directory, keys=stream_keys(directory, "spans"), differences=differences
-    )
-    compare_lines(
-        runs,
-        run,
-        lines,
-        labels=lambda stream, rank: _key(stream, rank).label,
-        differences=differences,
-    )
+    with differences.part("media"):
+        compare_media(
+            runs, run, directory, keys=[one.key for one in producers], differences=differences
+        )
+    with differences.part("spans"):
+        compare_spans(
+            runs, run, directory, keys=stream_keys(directory, "spans"), differences=differences
+        )
+    with differences.part("lines of the log"):
+        compare_lines(
+            runs,
+            run,
+            lines,
+            labels=lambda stream, rank: _key(stream, rank).label,
+            differences=differences,
+        )
+
+
+def _compare_producer(
+    producer: Producer,
+    proof: PointProof,
+    attempts: list[AttemptFacts],
+    *,
+    differences: Differences,
+    read: Progress,
+) -> None:
+    """Compare the attempts and the points of one producer."""
+    with Source.offline(producer) as source:
+        told = told_attempts(producer, source)
+        compare_attempts(told, attempts, key=producer.key, differences=differences)
+        # Of several attempts the bytes are read twice: as all together show them, and one by one.
+        share = 1 if len(told) == 1 else 2
+        proof.compare(source, told, lambda size: read.advance(size // share))
+        if source.open_row is not None:
+            differences.note(
+                "row", "open when the process died: it is pushed when the run is taken up again"
+            )
 
 
 def _key(stream: str, rank: int) -> StreamKey:

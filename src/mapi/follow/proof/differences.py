@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
+from mapi.errors import InvalidError, MapiError
+from mapi.follow.faults import said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +56,8 @@ class Differences:
         self.counts: Counter[tuple[str, Kind]] = Counter()
         self.notes: Counter[str] = Counter()
         """What is no difference and should be known: ``{} points …`` by their number."""
+        self.problems: list[str] = []
+        """What could not be compared, and why."""
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -77,6 +83,23 @@ class Differences:
         """
         if count:
             self.notes[f"{what}\n{text}"] += count
+
+    @contextlib.contextmanager
+    def part(self, what: str) -> Iterator[None]:
+        """Compare a part of the run: what is wrong with it costs the other parts nothing.
+
+        A server that does not answer, or answers that there is no such run, ends the whole comparison.
+
+        Args:
+            what: which files it is of, as a message names them.
+        """
+        try:
+            yield
+        except Exception as error:
+            is_of_part = isinstance(error, InvalidError) or not isinstance(error, MapiError)
+            if is_from_signal(error) or not is_of_part:
+                raise
+            self.problems.append(f"{what}: not compared: {said(error)}")
 
     def sentences(self) -> Iterator[str]:
         """Yield the notes with their numbers."""

@@ -62,7 +62,8 @@ def compare_documents(
     for key in keys:
         files = RunFiles(directory, key)
         for name, path in (("config", files.config), ("environment", files.environment)):
-            proof.compare_document(name, read_document(path), key)
+            with differences.part(path.name):
+                proof.compare_document(name, read_document(path), key)
         summary = read_summary(files.summary)
         for name in sorted(summary.pins):
             value = summary.values[name]
