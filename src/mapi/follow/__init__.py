@@ -28,7 +28,7 @@ nothing any more. It is looked at once more: points and media replace what diffe
 are sent where the platform has none that is the same (`known`, by their `likeness`).
 
 **To add a source of items** (spans, console lines, media): write a module with a class that derives from
-`line_files.LineFileSource` or `items.ItemSource`, and name it in `sources.sources_of`. It makes whole
+`line_files.LineFileSource` or `items.ItemSource`, and name it in `sources.Sources`. It makes whole
 lines items by a pure function, and sends them by `Queue.send`, which moves the queue to where the server
 says that it stands then: always go on from ``queue.offset``, never from where the piece ended. What is not delivered as it stands in the file is counted
 (`Losses.add`) with a reason that a person can read; what keeps the run from being whole is

@@ -23,7 +23,7 @@ from mapi.follow.faults import is_foreseen, said
 from mapi.follow.losses import Losses
 from mapi.follow.projects import Projects
 from mapi.follow.run import open_run, settle_status
-from mapi.follow.sources import sources_of
+from mapi.follow.sources import Sources
 from mapi.follow.streams import MetricsSource
 from mapi.sdk.errors import ApiError, ForbiddenError, NotFoundError
 from mapi.sdk.synchronous.client import Client
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from expr_tracker.store.files import StreamKey
-    from mapi.follow.directories import RunDirectory
     from mapi.follow.sources import Source
 
 __all__ = ["LiveBackend"]
@@ -88,9 +87,8 @@ class LiveBackend:
         self._projects = Projects(self._client)
         self._losses = Losses()
         self._delivery: Delivery | None = None
-        self._directory: RunDirectory | None = None
-        self._sources: dict[tuple[type, StreamKey], Source] = {}
-        self._sizes: dict[tuple[type, StreamKey], int] = {}
+        self._sources: Sources | None = None
+        self._sizes: dict[Source, int] = {}
 
     def open(self) -> str:
         """Reach the run on the platform, make it if there is none; return its address."""
@@ -106,22 +104,20 @@ class LiveBackend:
         delivery.begin(facts.id)
         # A run that is taken up again was over.
         settle_status(delivery, self._path)
-        self._delivery, self._directory = delivery, directory
-        self._sources, self._sizes = {}, {}
+        self._delivery = delivery
+        self._sources = Sources(directory, keys=self._keys, batch_points=_BATCH_POINTS)
+        self._sizes = {}
         return f"{self._client.url}/runs/{facts.id}"
 
     def deliver(self, told: Callable[[], object]) -> None:
         """Deliver what is new of the files of this process."""
-        delivery, directory = self._opened()
-        for source in sources_of(directory, keys=self._keys, batch_points=_BATCH_POINTS):
-            # The one that was there before knows how far it is.
-            kept = self._sources.setdefault((type(source), source.key), source)
-            self._asked(partial(self._deliver, kept, delivery, told))
+        delivery, sources = self._opened()
+        for source in sources.look():
+            self._asked(partial(self._deliver, source, delivery, told))
 
     def _deliver(self, source: Source, delivery: Delivery, told: Callable[[], object]) -> None:
-        place = (type(source), source.key)
         size = source.size_bytes()
-        if self._sizes.get(place) == size:
+        if self._sizes.get(source) == size:
             return
         try:
             source.deliver(delivery, lambda _: told())
@@ -133,7 +129,7 @@ class LiveBackend:
                 source.key.label if is_foreseen(error) else f"{source.key.label}, {source.file}"
             )
             self._losses.fail(f"{whose}: {said(error)}")
-        self._sizes[place] = size
+        self._sizes[source] = size
 
     def beat(self) -> float:
         """Say that the run lives."""
@@ -152,13 +148,13 @@ class LiveBackend:
 
     def rows_waiting(self) -> int:
         """Return how many rows of this process the platform is not known to have."""
-        rows = 0
-        for key in self._keys:
-            source = self._sources.get((MetricsSource, key))
-            if not isinstance(source, MetricsSource):
-                source = MetricsSource(self._path, key)
-            rows += source.rows_behind()
-        return rows
+        sources = self._sources
+        return sum(
+            (
+                MetricsSource(self._path, key) if sources is None else sources.metrics_of(key)
+            ).rows_behind()
+            for key in self._keys
+        )
 
     def losses(self) -> dict[str, int]:
         """Return what has no place on the platform, did not fit a budget or was rounded, of each stream."""
@@ -168,10 +164,10 @@ class LiveBackend:
         """Return what is not there as it stands in the files, and why."""
         return [*self._losses.problems, *self._losses.sentences()]
 
-    def _opened(self) -> tuple[Delivery, RunDirectory]:
-        if self._delivery is None or self._directory is None:
+    def _opened(self) -> tuple[Delivery, Sources]:
+        if self._delivery is None or self._sources is None:
             raise BackendDownError("the run was not reached")
-        return self._delivery, self._directory
+        return self._delivery, self._sources
 
     @staticmethod
     def _asked(request: Callable[[], _Answer]) -> _Answer:

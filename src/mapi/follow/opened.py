@@ -12,7 +12,7 @@ from mapi.errors import MapiError
 from mapi.follow.deliveries import RejectedError, UnreachableError
 from mapi.follow.faults import is_foreseen, said
 from mapi.follow.run import settle_status
-from mapi.follow.sources import sources_of
+from mapi.follow.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,8 +71,7 @@ class OpenedRun:
         self._directory = directory
         self._facts = facts
         self._delivery = delivery
-        self._again = again
-        self._sources: dict[object, Source] = {}
+        self._sources = Sources(directory, again=again)
         self._status = ""
         self._settled = 0.0
         self.is_refused = False
@@ -86,8 +85,7 @@ class OpenedRun:
             TrackerError: there is no such run any more.
         """
         done = [0]
-        for found in sources_of(self._directory, again=self._again):
-            source = self._sources.setdefault((type(found), found.key), found)
+        for source in self._sources.look():
 
             def more(bytes_done: int, begun: int = sum(done)) -> None:
                 done[-1] = bytes_done

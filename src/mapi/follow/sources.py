@@ -12,13 +12,13 @@ from mapi.follow.spans import SpansSource
 from mapi.follow.streams import BATCH_POINTS, MetricsSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
-    from expr_tracker.store.files import LineKind, StreamKey
+    from expr_tracker.store.files import StreamKey
     from mapi.follow.deliveries import Delivery
     from mapi.follow.directories import RunDirectory
 
-__all__ = ["Source", "sources_of"]
+__all__ = ["Source", "Sources"]
 
 
 class Source(Protocol):
@@ -49,14 +49,8 @@ class Source(Protocol):
         ...
 
 
-def sources_of(
-    directory: RunDirectory,
-    *,
-    again: bool = False,
-    keys: Collection[StreamKey] | None = None,
-    batch_points: int = BATCH_POINTS,
-) -> list[Source]:
-    """Return the sources of a run as it is now, the default producer's first.
+class Sources:
+    """The sources of a run, the same ones at each look: each knows how far it is.
 
     Args:
         directory: the run.
@@ -64,16 +58,43 @@ def sources_of(
         keys: the producers that are meant; by default all.
         batch_points: about how many points go in one request.
     """
-    path, known = directory.path, stream_keys(directory.path)
-    meant = [key for key in known if keys is None or key in keys]
 
-    def having(kind: LineKind) -> list[StreamKey]:
-        return [key for key in stream_keys(path, kind) if keys is None or key in keys]
+    def __init__(
+        self,
+        directory: RunDirectory,
+        *,
+        again: bool = False,
+        keys: Collection[StreamKey] | None = None,
+        batch_points: int = BATCH_POINTS,
+    ) -> None:
+        self._path = directory.path
+        self._again = again
+        self._keys = keys
+        self._batch_points = batch_points
+        self._kept: dict[tuple[type, StreamKey], Source] = {}
 
-    return [
-        *(DocumentsSource(path, key, is_first=key is known[0]) for key in meant),
-        *(MetricsSource(path, key, again=again, batch_points=batch_points) for key in meant),
-        *(MediaSource(path, key) for key in meant),
-        *(SpansSource(path, key) for key in having("spans")),
-        *(ConsoleSource(path, key) for key in having("console")),
-    ]
+    def look(self) -> list[Source]:
+        """Return the sources of the run as it is now, the default producer's documents first."""
+        return [self._kept.setdefault((type(one), one.key), one) for one in self._found()]
+
+    def metrics_of(self, key: StreamKey) -> MetricsSource:
+        """Return the metrics of a producer, also before it was looked at."""
+        kept = self._kept.get((MetricsSource, key))
+        return kept if isinstance(kept, MetricsSource) else MetricsSource(self._path, key)
+
+    def _found(self) -> list[Source]:
+        path, known = self._path, stream_keys(self._path)
+        meant = self._meant(known)
+        return [
+            *(DocumentsSource(path, key, is_first=key is known[0]) for key in meant),
+            *(
+                MetricsSource(path, key, again=self._again, batch_points=self._batch_points)
+                for key in meant
+            ),
+            *(MediaSource(path, key) for key in meant),
+            *(SpansSource(path, key) for key in self._meant(stream_keys(path, "spans"))),
+            *(ConsoleSource(path, key) for key in self._meant(stream_keys(path, "console"))),
+        ]
+
+    def _meant(self, keys: Iterable[StreamKey]) -> list[StreamKey]:
+        return [key for key in keys if self._keys is None or key in self._keys]

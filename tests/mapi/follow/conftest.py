@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from tests.mapi.callers import make_token
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tests.mapi.tenants import Tenant
 
+    from expr_tracker.run import Run
     from mapi.database.embedded.server import EmbeddedServer
     from mapi.follow.opened import RunReport
 
@@ -67,6 +68,39 @@ def pushed(url: str, tenant: Tenant) -> Push:
     def called(*roots: Path, again: bool = False, project: str | None = None) -> list[RunReport]:
         with mapi.Client(url, token=token, project=project, timeout_seconds=20, tries=1) as client:
             return push(Pusher(client, again=again, pause=waiting.wait), roots)
+
+    return called
+
+
+class Begin(Protocol):
+    """How tests open a run that is fed to the platform."""
+
+    def __call__(self, name: str = "r", **options: Any) -> Run:
+        """Open it; ``arguments`` are those of the backend."""
+        ...
+
+
+@pytest.fixture
+def address(url: str) -> str:
+    """Where a run that is fed finds the platform."""
+    return url
+
+
+@pytest.fixture
+def begin(address: str, tenant: Tenant, tmp_path: Path) -> Begin:
+    token = make_token(tenant)
+
+    def called(name: str = "r", **options: Any) -> Run:
+        kwargs = {"mapi": {"url": address, "token": token, **options.pop("arguments", {})}}
+        return et.init(
+            "p",
+            name,
+            dir=tmp_path,
+            backends=["mapi"],
+            backend_kwargs=kwargs,
+            capture=False,
+            **options,
+        )
 
     return called
 

@@ -4,58 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.callers import make_token
 from tests.mapi.follow.reading import in_files, on_platform
+from tests.mapi.follow.waiting import until
 from tests.mapi.tenants_access import set_limits
 
 import expr_tracker as et
 from mapi.follow.rows import ROUNDED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.mapi.follow.conftest import Push
+    from tests.mapi.follow.conftest import Begin, Push
     from tests.mapi.tenants import Tenant
 
     import mapi
     from expr_tracker.run import Run
-
-#: A look at the files is due once a second, and this machine may be busy.
-DEADLINE_SECONDS = 30.0
-
-
-@pytest.fixture
-def begin(url: str, tenant: Tenant, tmp_path: Path) -> Callable[..., Run]:
-    """Open a run that is fed to the platform."""
-    token = make_token(tenant)
-
-    def called(name: str = "r", **options: Any) -> Run:
-        kwargs = {"mapi": {"url": url, "token": token, **options.pop("arguments", {})}}
-        return et.init(
-            "p",
-            name,
-            dir=tmp_path,
-            backends=["mapi"],
-            backend_kwargs=kwargs,
-            capture=False,
-            **options,
-        )
-
-    return called
-
-
-def until(question: Callable[[], Any]) -> Any:
-    """Return the first answer that is true."""
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not (found := question()):
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
-    return found
 
 
 def run_of(api: mapi.Client, run: Run) -> str:
@@ -63,7 +28,7 @@ def run_of(api: mapi.Client, run: Run) -> str:
 
 
 def test_rows_are_there_while_the_run_goes_on_and_all_of_them_when_it_is_over(
-    begin: Callable[..., Run], api: mapi.Client, caplog: pytest.LogCaptureFixture
+    begin: Begin, api: mapi.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     run = begin()
@@ -96,7 +61,7 @@ def _url(api: mapi.Client) -> str:
 
 
 def test_what_was_delivered_live_is_not_sent_again_by_a_push(
-    begin: Callable[..., Run], api: mapi.Client, pushed: Push, tmp_path: Path
+    begin: Begin, api: mapi.Client, pushed: Push, tmp_path: Path
 ) -> None:
     run = begin()
     for step in range(20):
@@ -109,7 +74,7 @@ def test_what_was_delivered_live_is_not_sent_again_by_a_push(
 
 
 def test_a_run_that_is_taken_up_again_goes_on_and_runs_again(
-    begin: Callable[..., Run], api: mapi.Client
+    begin: Begin, api: mapi.Client
 ) -> None:
     begin()
     et.log({"loss": 1}, step=0)
@@ -127,9 +92,7 @@ def test_a_run_that_is_taken_up_again_goes_on_and_runs_again(
     assert api.runs.get(found).status.value == "succeeded"
 
 
-def test_the_machines_own_stream_is_delivered_too(
-    begin: Callable[..., Run], api: mapi.Client
-) -> None:
+def test_the_machines_own_stream_is_delivered_too(begin: Begin, api: mapi.Client) -> None:
     pytest.importorskip("psutil")
     run = begin(system_metrics=True, system_interval=0.05)
     et.log({"loss": 1}, step=0)
@@ -142,7 +105,7 @@ def test_the_machines_own_stream_is_delivered_too(
 
 
 def test_a_rank_that_feeds_no_backend_sends_nothing_and_says_so(
-    begin: Callable[..., Run],
+    begin: Begin,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -158,7 +121,7 @@ def test_a_rank_that_feeds_no_backend_sends_nothing_and_says_so(
 
 
 def test_a_token_that_is_none_is_said_at_once_and_shown_nowhere(
-    begin: Callable[..., Run], caplog: pytest.LogCaptureFixture, tmp_path: Path
+    begin: Begin, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     secret = "mapi_0123456789abcdef_" + "s" * 43
     run = begin(arguments={"token": secret})
@@ -178,7 +141,7 @@ def test_a_token_that_is_none_is_said_at_once_and_shown_nowhere(
 
 
 def test_what_does_not_fit_a_budget_is_counted_and_told_at_the_end(
-    begin: Callable[..., Run], tenant: Tenant, caplog: pytest.LogCaptureFixture
+    begin: Begin, tenant: Tenant, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_limits(tenant, points=30)
     run = begin(arguments={"project": "default"})
@@ -201,7 +164,7 @@ def test_what_does_not_fit_a_budget_is_counted_and_told_at_the_end(
 
 
 def test_a_run_in_the_trash_of_the_platform_stays_there_and_costs_the_run_nothing(
-    begin: Callable[..., Run], api: mapi.Client, pushed: Push, tmp_path: Path
+    begin: Begin, api: mapi.Client, pushed: Push, tmp_path: Path
 ) -> None:
     run = begin()
     et.log({"loss": 1}, step=0)
@@ -219,7 +182,7 @@ def test_a_run_in_the_trash_of_the_platform_stays_there_and_costs_the_run_nothin
 
 
 def test_a_push_of_a_run_that_brings_itself_changes_nothing(
-    begin: Callable[..., Run], api: mapi.Client, pushed: Push, tmp_path: Path
+    begin: Begin, api: mapi.Client, pushed: Push, tmp_path: Path
 ) -> None:
     run = begin()
     for beginning in range(0, 400, 40):
@@ -241,7 +204,7 @@ def test_a_push_of_a_run_that_brings_itself_changes_nothing(
     ids=["without a scheme", "of the interface"],
 )
 def test_an_address_that_is_none_is_one_warning_with_the_fix(
-    begin: Callable[..., Run], caplog: pytest.LogCaptureFixture, url: str, said: str
+    begin: Begin, caplog: pytest.LogCaptureFixture, url: str, said: str
 ) -> None:
     run = begin(arguments={"url": url})
     et.log({"loss": 1}, step=0)
@@ -254,7 +217,7 @@ def test_an_address_that_is_none_is_one_warning_with_the_fix(
 
 
 def test_init_twice_as_in_a_notebook_leaves_one_run_with_all_rows(
-    begin: Callable[..., Run], api: mapi.Client
+    begin: Begin, api: mapi.Client
 ) -> None:
     runs = []
     for step in range(3):

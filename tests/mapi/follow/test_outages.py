@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.mapi.callers import make_token
 from tests.mapi.follow.cut_line import CutLine, cut_line
 from tests.mapi.follow.reading import in_files, on_platform
+from tests.mapi.follow.waiting import until
 from tests.mapi.sdk.small_servers import (
     certified,
     cuts_in_the_midst,
@@ -32,13 +32,10 @@ from expr_tracker.history import read_history
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.mapi.follow.conftest import Push
-    from tests.mapi.tenants import Tenant
+    from tests.mapi.follow.conftest import Begin, Push
 
     import mapi
-    from expr_tracker.run import Run
 
-DEADLINE_SECONDS = 30.0
 FINISH_SECONDS = 2.0
 #: What an end may take beside what it waits for, on a machine that has other things to do.
 SLACK_SECONDS = 3.0
@@ -145,30 +142,8 @@ def line(url: str) -> Iterator[CutLine]:
 
 
 @pytest.fixture
-def begin(line: CutLine, tenant: Tenant, tmp_path: Path) -> Callable[..., Run]:
-    token = make_token(tenant)
-
-    def called(**options: Any) -> Run:
-        kwargs = {"mapi": {"url": line.url, "token": token}}
-        return et.init(
-            "p",
-            "r",
-            dir=tmp_path,
-            backends=["mapi"],
-            backend_kwargs=kwargs,
-            capture=False,
-            **options,
-        )
-
-    return called
-
-
-def until(question: Callable[[], Any]) -> Any:
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not (found := question()):
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
-    return found
+def address(line: CutLine) -> str:
+    return line.url
 
 
 def waiting() -> int:
@@ -182,7 +157,7 @@ def delivered() -> int:
 
 
 def test_an_outage_is_one_warning_and_its_end_one_line_and_what_waited_arrives_once(
-    begin: Callable[..., Run],
+    begin: Begin,
     line: CutLine,
     api: mapi.Client,
     caplog: pytest.LogCaptureFixture,
@@ -216,7 +191,7 @@ def test_an_outage_is_one_warning_and_its_end_one_line_and_what_waited_arrives_o
 
 
 def test_a_moment_without_the_server_is_not_spoken_of(
-    begin: Callable[..., Run], line: CutLine, caplog: pytest.LogCaptureFixture
+    begin: Begin, line: CutLine, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = begin()
     et.log({"loss": 1}, step=0)
@@ -232,7 +207,7 @@ def test_a_moment_without_the_server_is_not_spoken_of(
 
 
 def test_what_a_cut_line_kept_waiting_is_brought_by_a_push(
-    begin: Callable[..., Run],
+    begin: Begin,
     line: CutLine,
     api: mapi.Client,
     pushed: Push,
@@ -253,7 +228,7 @@ def test_what_a_cut_line_kept_waiting_is_brought_by_a_push(
 
 
 def test_an_end_is_short_where_nothing_was_taken_for_long(
-    begin: Callable[..., Run], line: CutLine, caplog: pytest.LogCaptureFixture
+    begin: Begin, line: CutLine, caplog: pytest.LogCaptureFixture
 ) -> None:
     line.cut()
     begin(finish_timeout=600.0)
