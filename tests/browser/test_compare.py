@@ -32,6 +32,21 @@ def opened(view: View, api: mapi.Client, ids: list[str], more: str = "") -> None
     view.open(f"/compare?ids={','.join(ids)}&project={api.project}{more}")
 
 
+def test_links_stay_in_the_project(view: View, api: mapi.Client) -> None:
+    ids = [make(api, "a", lr=0.1, loss=0.5), make(api, "b", lr=0.2, loss=0.25)]
+    opened(view, api, ids)
+    page = view.page
+    page.get_by_role("region", name="Params").get_by_role("link", name="a").click()
+    page.wait_for_url(re.compile(rf"/runs/{ids[0]}\?project={api.project}$"))
+    experiment = api.experiments.create("rates")
+    view.open(f"/experiments/{experiment.id}?project={api.project}")
+    page.get_by_role("link", name="All experiments").click()
+    page.wait_for_url(re.compile(rf"/experiments\?project={api.project}$"))
+    view.open(f"/compare?project={api.project}")
+    page.get_by_role("link", name="the table of runs").click()
+    page.wait_for_url(re.compile(rf"/runs\?project={api.project}$"))
+
+
 def test_only_what_differs_is_shown_and_the_link_shows_the_same(
     view: View, api: mapi.Client
 ) -> None:

@@ -201,13 +201,35 @@ def test_a_run_goes_into_the_trash_and_comes_back(view: View, api: mapi.Client) 
     assert api.runs.get(run).trashed is None
 
 
-def test_a_run_that_goes_on_is_cancelled(view: View, api: mapi.Client) -> None:
+def test_a_run_that_goes_on_is_cancelled_by_who_means_it(view: View, api: mapi.Client) -> None:
     run = api.runs.create(name="endless")
     page = view.open(address(run, api, tab="events"))
     page.get_by_role("button", name="Cancel run").click()
+    page.get_by_role("dialog").get_by_role("button", name="Let it go on").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert api.runs.get(run).status == "running"
+    page.get_by_role("button", name="Cancel run").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the run").click()
     expect(page.get_by_text("cancelled", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Cancel run")).to_have_count(0)
     assert api.runs.get(run).status == "cancelled"
+
+
+def test_every_page_has_a_title_of_its_own(view: View, api: mapi.Client) -> None:
+    experiment = api.experiments.create("rates")
+    run = api.runs.create(name="a run")
+    page = view.open(f"/runs?project={api.project}")
+    expect(page).to_have_title(f"Runs · {api.project} · mapi")
+    view.open(address(run, api))
+    expect(page).to_have_title("a run · mapi")
+    view.open(f"/experiments?project={api.project}")
+    expect(page).to_have_title(f"Experiments · {api.project} · mapi")
+    view.open(f"/experiments/{experiment.id}?project={api.project}")
+    expect(page).to_have_title("rates · Experiment · mapi")
+    view.open(f"/settings?project={api.project}&tab=members")
+    expect(page).to_have_title("Members · Settings · mapi")
+    view.open(f"/compare?project={api.project}")
+    expect(page).to_have_title("Compare · mapi")
 
 
 def test_an_export_is_the_run_as_it_was_logged(view: View, api: mapi.Client) -> None:

@@ -132,6 +132,40 @@ def test_keys_zoom_all_charts_together(view: View, api: mapi.Client) -> None:
     page.wait_for_url(lambda url: "zoom=" not in url)
 
 
+def test_keys_tell_values_when_the_pointer_has_left(view: View, api: mapi.Client) -> None:
+    page = view.open(f"/runs/{make_curves(api)}?project={api.project}")
+    drawing = drawing_of(page, "loss")
+    drawing.click()
+    page.mouse.move(2, 2)
+    told = chart_of(page, "loss").get_by_role("status").filter(has_text="step")
+    expect(told).to_have_count(0)
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(told).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(told).to_have_count(0)
+
+
+def test_a_search_goes_on_while_one_types(view: View, api: mapi.Client) -> None:
+    page = view.open(f"/runs/{make_curves(api)}?project={api.project}")
+    box = page.get_by_role("searchbox", name="Search keys")
+    box.click()
+    page.keyboard.type("lo")
+    page.wait_for_url(re.compile("charts=lo"))
+    expect(chart_of(page, "epoch")).to_have_count(0)
+    page.keyboard.type("ss")
+    page.wait_for_url(re.compile("charts=loss"))
+    expect(box).to_be_focused()
+    expect(box).to_have_value("loss")
+    page.keyboard.press("Home")
+    page.keyboard.type("abc")
+    expect(box).to_have_value("abcloss")
+    page.wait_for_url(re.compile("charts=abcloss"))
+    page.get_by_role("tab", name="Params").click()
+    page.go_back()
+    expect(box).to_have_value("abcloss")
+
+
 def test_curves_go_over_another_metric(view: View, api: mapi.Client) -> None:
     run = make_curves(api)
     api.runs.log_series(run, "late", [1.0] * 5, steps=[118, 119, 120, 121, 122])

@@ -45,6 +45,39 @@ def test_new_lines_are_followed_until_somebody_scrolls_back(view: View, api: map
     expect(lines.get_by_text("line 201", exact=True)).to_be_in_viewport()
 
 
+def test_lines_that_could_not_be_read_are_not_told_as_none(view: View, api: mapi.Client) -> None:
+    view.expected_statuses.add(500)
+    run = api.runs.create(name="chatty")
+    api.runs.log_lines(run, [{"message": f"line {at}"} for at in range(3)])
+    view.page.route("**/v1/runs/*/logs*", lambda route: route.fulfill(status=500, body=""))
+    page = opened(view, api, run, "&log=zzz")
+    failure = page.get_by_role("alert").filter(has_text="This could not be shown")
+    expect(failure).to_be_visible()
+    expect(page.get_by_text("No line matches.")).to_have_count(0)
+    page.unroute("**/v1/runs/*/logs*")
+    failure.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("No line matches.")).to_be_visible()
+    expect(failure).to_have_count(0)
+
+
+def test_lines_stay_while_newer_ones_cannot_be_read(view: View, api: mapi.Client) -> None:
+    view.expected_statuses.add(500)
+    run = api.runs.create(name="chatty")
+    api.runs.log_lines(run, [{"message": f"line {at}"} for at in range(3)])
+    page = opened(view, api, run)
+    expect(log_of(page).get_by_text("line 2", exact=True)).to_be_visible()
+    page.route("**/v1/runs/*/logs*", lambda route: route.fulfill(status=500, body=""))
+    api.runs.log_line(run, "line 3")
+    stale = page.get_by_role("status").filter(has_text="Not up to date.")
+    expect(stale).to_be_visible()
+    expect(log_of(page).get_by_text("line 2", exact=True)).to_be_visible()
+    page.unroute("**/v1/runs/*/logs*")
+    stale.get_by_role("button", name="Try again").click()
+    expect(log_of(page).get_by_text("line 3", exact=True)).to_be_visible()
+    expect(log_of(page).get_by_text("line 2", exact=True)).to_be_visible()
+    expect(stale).to_have_count(0)
+
+
 def test_every_line_is_reached_from_either_end(view: View, api: mapi.Client) -> None:
     run = api.runs.create(name="long")
     api.runs.log_lines(run, [{"message": f"line {at}."} for at in range(MANY)])

@@ -50,6 +50,25 @@ def test_every_item_is_reached_by_its_step(view: View, api: mapi.Client) -> None
     expect(strip.get_by_role("figure")).to_have_count(3)
 
 
+def test_tables_are_asked_for_as_they_come_into_view(view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="m")
+    for step in range(40):
+        api.runs.log_table(run, "rows", [{"at": step}], step=step)
+    page = opened(view, api, run)
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url) if "/content" in one.url else None)
+    page.get_by_text("All steps", exact=True).click()
+    strip = page.get_by_role("region", name="rows")
+    expect(strip.get_by_role("figure")).to_have_count(24)
+    expect(strip.get_by_role("table").first).to_be_visible()
+    assert len(asked) < 16
+    strip.get_by_role("button", name="Show more: 16 are left").click()
+    expect(strip.get_by_role("figure")).to_have_count(40)
+    last = strip.get_by_role("figure").last
+    last.scroll_into_view_if_needed()
+    expect(last.get_by_role("table")).to_contain_text("39")
+
+
 def test_an_item_of_a_step_between_shows_which_step_it_is_of(view: View, api: mapi.Client) -> None:
     run = api.runs.create(name="m")
     for key, steps in (("often", (0, 5, 10)), ("seldom", (0, 10))):

@@ -186,6 +186,44 @@ def test_runs_are_chosen_tagged_moved_deleted_and_taken_back(view: View, api: ma
     assert names(page) == ["third", "second", "first"]
 
 
+def test_a_group_of_the_empty_text_leads_to_its_own_runs(view: View, api: mapi.Client) -> None:
+    for name, tags in (("bare", {"baseline": ""}), ("set", {"baseline": "x"}), ("none", {})):
+        with api.runs.create(name=name, tags=tags) as run:
+            run.log({"loss": 1.0}, step=0)
+    page = view.open(address(api, group="tags.baseline", columns=["name", "metrics.loss"]))
+    page.get_by_role("button", name="(empty)").click()
+    expect(page.get_by_text("1 run", exact=True)).to_be_visible()
+    assert names(page) == ["bare"]
+
+
+def test_chosen_runs_that_a_filter_leaves_out_are_told_and_asked_about(
+    every_view: View, api: mapi.Client
+) -> None:
+    three_runs(api)
+    view = every_view
+    page = view.open(address(api))
+    for name in ("first", "second"):
+        row(page, name).get_by_role("checkbox").check(force=True)
+    box = page.get_by_role("combobox", name="Filter")
+    box.fill("name = third")
+    box.press("Enter")
+    expect(page.get_by_text("1 run", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name='Take out name = "third"')).to_be_visible()
+    bar = page.get_by_role("toolbar", name="Chosen runs")
+    expect(bar).to_contain_text("2 not in this list")
+    view.axe()
+    view.check_width()
+    view.shoot("unseen")
+    bar.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("2 of them are not in the list that you see.")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert list(api.runs.list(trashed=True)) == []
+    bar.get_by_role("button", name="Leave out").click()
+    expect(bar).to_have_count(0)
+
+
 def test_a_view_is_saved_opened_renamed_and_deleted(view: View, api: mapi.Client) -> None:
     three_runs(api)
     page = view.open(address(api, columns=COLUMNS, filter="params.lr = 0.1", sort="name"))

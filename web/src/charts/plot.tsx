@@ -57,6 +57,8 @@ export function Plot(props: PlotProps): ReactElement {
   // A frame has room for a label from its beginning, or has none.
   const hasLabel = picture.yLabel !== "";
   const [isPointed, setIsPointed] = useState(false);
+  // A pointer that leaves does not take away what the keys point at.
+  const [isSteered, setIsSteered] = useState(false);
   const [plotBox, setPlotBox] = useState({ left: 0, width: 1 });
 
   useEffect(() => {
@@ -121,17 +123,14 @@ export function Plot(props: PlotProps): ReactElement {
         role="application"
         aria-label={describe(props)}
         onKeyDown={(event) => {
-          steer(event, props);
-        }}
-        onFocus={() => {
-          setIsPointed(true);
+          if (steer(event, props)) setIsSteered(true);
         }}
         onBlur={() => {
-          setIsPointed(false);
+          setIsSteered(false);
           group.pointAt(null);
         }}
       />
-      {isPointed && <Told {...props} plotBox={plotBox} />}
+      {(isPointed || isSteered) && <Told {...props} plotBox={plotBox} />}
     </div>
   );
 }
@@ -150,8 +149,8 @@ function describe({ name, axis, lines }: PlotProps): string {
   );
 }
 
-/** What keys do: the same as the pointer. */
-function steer(event: KeyboardEvent, props: PlotProps): void {
+/** Does what a key asks for, the same as the pointer, and returns whether it asks for anything. */
+function steer(event: KeyboardEvent, props: PlotProps): boolean {
   const { group, view, whole, lines } = props;
   const seen: Range = [view.xScale.from(view.x[0]), view.xScale.from(view.x[1])];
   const middle = (seen[0] + seen[1]) / 2;
@@ -181,14 +180,15 @@ function steer(event: KeyboardEvent, props: PlotProps): void {
       group.zoomTo(null);
       break;
     case "Escape":
-      if (group.hover === null) return;
+      if (group.hover === null) return false;
       group.pointAt(null);
       break;
     default:
-      return;
+      return false;
   }
   event.preventDefault();
   event.stopPropagation();
+  return true;
 }
 
 /** Returns the nearest place on one side where a line has an entry. */

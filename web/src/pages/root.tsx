@@ -1,5 +1,5 @@
 /** The root of all addresses: the project, which every page has. */
-import { createRootRoute } from "@tanstack/react-router";
+import { createRootRoute, retainSearchParams } from "@tanstack/react-router";
 import { Shell } from "@/pages/shell/shell";
 import { Failure } from "@/widgets/failure";
 
@@ -11,6 +11,8 @@ export interface RootSearch {
 export const rootRoute = createRootRoute({
   validateSearch: (search: Record<string, unknown>): RootSearch =>
     typeof search.project === "string" && search.project !== "" ? { project: search.project } : {},
+  // A way to another page stays in the project, unless it names another one.
+  search: { middlewares: [retainSearchParams(["project"])] },
   component: Shell,
   errorComponent: ({ error, reset }) => <Failure error={error} onRetry={reset} />,
   notFoundComponent: () => <Failure error={new Error("There is no page at this address.")} />,

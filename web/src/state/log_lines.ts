@@ -6,6 +6,7 @@
  */
 import { useCallback, useEffect, useReducer, useRef } from "react";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { AGAIN_MS, mayPass } from "@/state/answers";
 import { runStream, useStream } from "@/state/events";
 
 export type LogLine = Schemas["LogLineFacts"];
@@ -95,7 +96,12 @@ export function useLog(run: string, filter: LogFilter): Log {
   const [state, tell] = useReducer(withNews, NOTHING_READ);
   const [isReading, setReading] = useReducer((_: boolean, to: boolean) => to, false);
   const [isOwed, setOwed] = useReducer((_: boolean, to: boolean) => to, false);
-  const current = useRef({ state, controller: null as AbortController | null, isOwed: false });
+  const current = useRef({
+    state,
+    controller: null as AbortController | null,
+    isOwed: false,
+    failed: null as "earlier" | "later" | null,
+  });
   useEffect(() => {
     current.current.state = state;
   }, [state]);
@@ -130,6 +136,7 @@ export function useLog(run: string, filter: LogFilter): Log {
           }),
         );
         if (controller.signal.aborted) return;
+        place.failed = null;
         tell({
           type: way,
           lines: page.lines,
@@ -138,6 +145,7 @@ export function useLog(run: string, filter: LogFilter): Log {
         });
       } catch (error) {
         if (!controller.signal.aborted) {
+          place.failed = way;
           tell({
             type: "failed",
             error: error instanceof Error ? error : new Error(String(error)),
@@ -159,6 +167,7 @@ export function useLog(run: string, filter: LogFilter): Log {
     const place = current.current;
     place.controller?.abort();
     place.controller = null;
+    place.failed = null;
     place.state = NOTHING_READ;
     tell({ type: "clear" });
     void read(from === "first" ? "later" : "earlier");
@@ -171,6 +180,20 @@ export function useLog(run: string, filter: LogFilter): Log {
       place.controller = null;
     };
   }, [begin]);
+
+  /** Asks once more for what failed; lines that were read stay. */
+  const retry = useCallback(() => {
+    const { failed } = current.current;
+    if (failed !== null) void read(failed);
+  }, [read]);
+  const { error } = state;
+  useEffect(() => {
+    if (!mayPass(error)) return;
+    const timer = window.setInterval(retry, AGAIN_MS);
+    return () => {
+      window.clearInterval(timer);
+    };
+  }, [error, retry]);
 
   useEffect(() => {
     if (isOwed && !isReading) void read("later");
@@ -204,6 +227,6 @@ export function useLog(run: string, filter: LogFilter): Log {
     readLater: () => {
       if (state.hasLater) void read("later");
     },
-    retry: begin,
+    retry,
   };
 }

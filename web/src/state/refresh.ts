@@ -1,6 +1,6 @@
 /** Lists and sums over the runs of a project stay what they are on the server while they are shown. */
 import type { QueryKey } from "@tanstack/react-query";
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import {
   projectStream,
   useStream,
@@ -44,7 +44,13 @@ export function useRefresh(
     },
     [throttle],
   );
+  // Answers that were read before the stream began may lack what happened in between.
+  const isBehind = useRef(false);
   return useStream(project === null ? null : projectStream(project), (news: StreamNews) => {
+    if (news.type === "state") {
+      if (news.state === "live" && isBehind.current) throttle.ask();
+      isBehind.current = news.state === "connecting";
+    }
     if (news.type === "gap") throttle.ask();
     if (news.type !== "frame" || news.kind !== "runs") return;
     const frame = news.data as ProjectFrame;

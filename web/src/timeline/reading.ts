@@ -1,6 +1,7 @@
 /** Reads the spans of a run page by page; what has come is drawn while the rest is on its way. */
 import { useCallback, useEffect, useReducer } from "react";
 import { api, bodyOf } from "@/api/client";
+import { AGAIN_MS, mayPass } from "@/state/answers";
 import { type RawSpan, type Spans, spansOf } from "@/timeline/spans";
 
 /** The largest page that the server gives. */
@@ -79,5 +80,13 @@ export function useSpans(run: string): Reading & { again: () => void } {
       controller.abort();
     };
   }, [read, round]);
+  const { error } = state;
+  useEffect(() => {
+    if (!mayPass(error)) return;
+    const timer = window.setTimeout(again, AGAIN_MS);
+    return () => {
+      window.clearTimeout(timer);
+    };
+  }, [error]);
   return { ...state, again };
 }

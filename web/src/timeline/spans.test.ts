@@ -45,6 +45,22 @@ test("lanes stand by stream, rank and track, rows by depth", () => {
   expect(spans.length).toBe(4096);
 });
 
+test("tracks are numbered by their first spans, and not named where there is one", () => {
+  const spans = spansOf([
+    raw("late", 4096, 10, { track: 139_000_000 }),
+    raw("early", 0, 10, { track: 140_558_880_755_776 }),
+    raw("alone", 8192, 10, { stream: "data", track: 140_558_880_755_776 }),
+    raw("late", 8192, 10, { track: 139_000_000 }),
+  ]);
+  expect(spans.lanes.map(laneName)).toEqual([
+    "default stream, track 1",
+    "default stream, track 2",
+    "data",
+  ]);
+  expect(spans.lanes[0]?.rows.map((row) => [...row])).toEqual([[1]]);
+  expect([...spans.lane]).toEqual([1, 0, 2, 1]);
+});
+
 test("own times of all paths are the time of the outermost spans", () => {
   const spans = spansOf([
     raw("step", 0, 100_000),

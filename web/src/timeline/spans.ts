@@ -21,7 +21,10 @@ export interface RawSpan {
 export interface Lane {
   stream: string;
   rank: number;
+  /** From 1, in the order of their first spans; the number that a system gives a thread says nothing. */
   track: number;
+  /** How many its stream and rank have. */
+  trackCount: number;
   /** Spans by depth, each by its start. */
   rows: Uint32Array[];
 }
@@ -64,7 +67,7 @@ export function spansOf(raw: readonly RawSpan[]): Spans {
   const fields: unknown[] = new Array<unknown>(count);
   const paths = new Numbered();
   const lanes = new Numbered();
-  const producers: Omit<Lane, "rows">[] = [];
+  const producers: Producer[] = [];
   let length = 0;
   raw.forEach((span, at) => {
     start[at] = span.start_ns - origin;
@@ -73,7 +76,12 @@ export function spansOf(raw: readonly RawSpan[]): Spans {
     depth[at] = Math.min(span.depth, DEPTH_MAX);
     path[at] = paths.number(span.name);
     const number = lanes.number(JSON.stringify([span.stream, span.rank, span.track]));
-    producers[number] ??= { stream: span.stream, rank: span.rank, track: span.track };
+    const producer = (producers[number] ??= {
+      stream: span.stream,
+      rank: span.rank,
+      begin: Infinity,
+    });
+    producer.begin = Math.min(producer.begin, span.start_ns);
     lane[at] = number;
     step[at] = span.step ?? -1;
     fields[at] = span.fields ?? null;
@@ -99,13 +107,36 @@ export function spansOf(raw: readonly RawSpan[]): Spans {
     step,
     fields,
     paths: paths.names,
-    lanes: order.map((number, to) => ({
-      stream: producers[number]?.stream ?? "",
-      rank: producers[number]?.rank ?? 0,
-      track: producers[number]?.track ?? 0,
-      rows: rows[to] ?? [],
-    })),
+    lanes: lanesOf(
+      order.flatMap((number) => producers[number] ?? []),
+      rows,
+    ),
   };
+}
+
+interface Producer {
+  stream: string;
+  rank: number;
+  /** Of its first span. */
+  begin: number;
+}
+
+/** Returns lanes in the order of their producers, the tracks of a stream and rank numbered. */
+function lanesOf(producers: readonly Producer[], rows: readonly Uint32Array[][]): Lane[] {
+  const counts = new Map<string, number>();
+  const place = ({ stream, rank }: Producer): string => `${stream}\n${rank}`;
+  const tracks = producers.map((producer) => {
+    const track = (counts.get(place(producer)) ?? 0) + 1;
+    counts.set(place(producer), track);
+    return track;
+  });
+  return producers.map((producer, at) => ({
+    stream: producer.stream,
+    rank: producer.rank,
+    track: tracks[at] ?? 1,
+    trackCount: counts.get(place(producer)) ?? 1,
+    rows: rows[at] ?? [],
+  }));
 }
 
 /** Texts, numbered as they come. */
@@ -123,13 +154,10 @@ class Numbered {
   }
 }
 
-function compareLanes(
-  one: Omit<Lane, "rows"> | undefined,
-  other: Omit<Lane, "rows"> | undefined,
-): number {
+function compareLanes(one: Producer | undefined, other: Producer | undefined): number {
   if (one === undefined || other === undefined) return 0;
   if (one.stream !== other.stream) return one.stream < other.stream ? -1 : 1;
-  return one.rank - other.rank || one.track - other.track;
+  return one.rank - other.rank || one.begin - other.begin;
 }
 
 function rowsOf(
@@ -154,10 +182,10 @@ function rowsOf(
 }
 
 /** Returns what a lane is called. */
-export function laneName(lane: Pick<Lane, "stream" | "rank" | "track">): string {
+export function laneName(lane: Omit<Lane, "rows">): string {
   const stream = lane.stream === "" ? "default stream" : lane.stream;
   const rank = lane.rank === 0 ? "" : `, rank ${lane.rank}`;
-  const track = lane.track === 0 ? "" : `, track ${lane.track}`;
+  const track = lane.trackCount === 1 ? "" : `, track ${lane.track}`;
   return `${stream}${rank}${track}`;
 }
 

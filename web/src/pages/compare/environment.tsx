@@ -3,6 +3,7 @@ import { Skeleton } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import type { ReactElement } from "react";
 import { useColumns } from "@/pages/compare/columns";
+import classes from "@/pages/compare/compare.module.css";
 import { compared } from "@/pages/compare/differences";
 import { ValuesSection } from "@/pages/compare/values_table";
 import { together } from "@/state/answers";
@@ -20,7 +21,7 @@ export function EnvironmentSection(props: { isAllShown: boolean; part: string })
     }),
   );
   return (
-    <Answer found={found} waiting={<Skeleton height={64} m={12} />}>
+    <Answer found={found} waiting={<Waiting />}>
       {(documents) => (
         <ValuesSection
           title="Environment"
@@ -30,5 +31,13 @@ export function EnvironmentSection(props: { isAllShown: boolean; part: string })
         />
       )}
     </Answer>
+  );
+}
+
+function Waiting(): ReactElement {
+  return (
+    <div className={classes.padded}>
+      <Skeleton height={64} />
+    </div>
   );
 }

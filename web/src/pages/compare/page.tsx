@@ -1,5 +1,5 @@
 /** Runs side by side: what is different in them, and what came of it. */
-import { Skeleton, Switch, TextInput } from "@mantine/core";
+import { Skeleton, Switch } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { ReactElement } from "react";
@@ -21,6 +21,8 @@ import { runQuery } from "@/state/run";
 import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
 import { PageHead } from "@/widgets/page_head";
+import { SearchBox } from "@/widgets/search_box";
+import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/compare");
 
@@ -30,6 +32,7 @@ export function ComparePage(): ReactElement {
   const navigate = useNavigate({ from: "/compare" });
   const projects = useQuery(projectsQuery);
   const ids = idsFromText(search.ids);
+  useTitle(ids.length === 0 ? "Compare" : `Compare ${String(ids.length)} runs`);
   const isTooMany = ids.length > RUNS_MAX;
   const change = (part: Partial<CompareSearch>, isNew = true): void => {
     void navigate({
@@ -52,14 +55,12 @@ export function ComparePage(): ReactElement {
                 change({ all: event.currentTarget.checked ? true : undefined });
               }}
             />
-            <TextInput
+            <SearchBox
               className={classes.find}
-              type="search"
-              aria-label="Find a key"
+              label="Find a key"
               placeholder="Find a key"
               value={search.q ?? ""}
-              onChange={(event) => {
-                const text = event.currentTarget.value;
+              onSeek={(text) => {
                 change({ q: text === "" ? undefined : text }, false);
               }}
             />

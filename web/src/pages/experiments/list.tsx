@@ -1,5 +1,5 @@
 /** The list of experiments. */
-import { Button, SegmentedControl, Skeleton, TextInput, UnstyledButton } from "@mantine/core";
+import { Button, SegmentedControl, Skeleton, UnstyledButton } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
@@ -26,6 +26,8 @@ import { Empty } from "@/widgets/empty";
 import { Moment } from "@/widgets/moment";
 import { PageHead } from "@/widgets/page_head";
 import { QuietHead, Rows, rows } from "@/widgets/rows";
+import { SearchBox } from "@/widgets/search_box";
+import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/experiments");
 
@@ -36,6 +38,7 @@ export function ExperimentsPage(): ReactElement {
   const session = useQuery(sessionQuery);
   const projects = useQuery(projectsQuery);
   const project = projects.data ? chosenProject(asked, projects.data) : null;
+  useTitle("Experiments", project);
   const found = useInfiniteQuery(experimentsQuery(project, show));
   const connection = useRefresh(project, [["experiments", project]]);
   const [isMaking, setMaking] = useState(false);
@@ -47,14 +50,12 @@ export function ExperimentsPage(): ReactElement {
     <>
       <PageHead title="Experiments" said={all && count(all.length, found.hasNextPage)}>
         <ConnectionMark state={connection} />
-        <TextInput
+        <SearchBox
           className={classes.filter}
-          type="search"
-          aria-label="Find by name"
+          label="Find by name"
           placeholder="Find by name"
           value={q}
-          onChange={(event) => {
-            const text = event.currentTarget.value;
+          onSeek={(text) => {
             void navigate({
               replace: true,
               search: (previous) => without({ ...previous, q: text }, text === "" ? "q" : null),

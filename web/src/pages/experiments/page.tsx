@@ -24,6 +24,7 @@ import { Empty } from "@/widgets/empty";
 import { Moment } from "@/widgets/moment";
 import { PageHead } from "@/widgets/page_head";
 import { SidePart } from "@/widgets/side_part";
+import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/experiments/$experiment");
 
@@ -31,6 +32,7 @@ export function ExperimentPage(): ReactElement {
   const { experiment: id } = route.useParams();
   const found = useQuery({ ...experimentQuery(id), staleTime: 0 });
   useOwnProject(found.data?.project);
+  useTitle(found.data?.name, "Experiment");
   if (found.error instanceof ApiError && found.error.status === 404) {
     return (
       <Empty title="There is no such experiment">

@@ -1,11 +1,12 @@
 /** Keys and values, flat or as a tree: params, config, environment, spec. */
-import { ActionIcon, SegmentedControl, TextInput } from "@mantine/core";
+import { ActionIcon, SegmentedControl } from "@mantine/core";
 import { type ReactElement, useDeferredValue, useMemo, useState } from "react";
 import { wholeNumber } from "@/base/numbers";
 import { type NodeRow, rowsOf, treeOf } from "@/base/nested";
 import classes from "@/pages/run/nested_rows.module.css";
 import { Copy } from "@/widgets/copy";
 import { Empty } from "@/widgets/empty";
+import { SearchBox } from "@/widgets/search_box";
 import { VirtualRows } from "@/widgets/virtual_rows";
 
 export interface Leaf {
@@ -45,15 +46,12 @@ export function NestedRows(props: Props): ReactElement {
   return (
     <>
       <div className={classes.bar}>
-        <TextInput
-          type="search"
-          aria-label={`Search in ${label}`}
+        <SearchBox
+          label={`Search in ${label}`}
           placeholder="Search keys and values"
           className={classes.search}
           value={sought}
-          onChange={(event) => {
-            onSeek(event.currentTarget.value);
-          }}
+          onSeek={onSeek}
         />
         <SegmentedControl
           aria-label="How keys are shown"

@@ -16,6 +16,7 @@ import { useRunStream } from "@/state/run_events";
 import { Answer } from "@/widgets/answer";
 import { Boundary } from "@/widgets/boundary";
 import { Failure } from "@/widgets/failure";
+import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/runs/$run");
 
@@ -73,12 +74,7 @@ function OneRun(props: { id: string }): ReactElement {
   const run = useQuery(runQuery(props.id));
   const stream = useRunStream(props.id);
   useOwnProject(run.data?.project);
-  useEffect(() => {
-    if (run.data !== undefined) document.title = `${run.data.name || props.id} · mapi`;
-    return () => {
-      document.title = "mapi";
-    };
-  }, [run.data, props.id]);
+  useTitle(run.data === undefined ? null : run.data.name || props.id);
 
   const children = useChildren(run.data);
   const list = useRef<HTMLDivElement>(null);

@@ -7,6 +7,15 @@ export interface Choosing {
   choose: (ids: readonly string[], isChosen: boolean) => void;
 }
 
+/** Returns the chosen runs that a table does not have: another filter shows others. */
+export function unseenOf(
+  chosen: ReadonlySet<string>,
+  rows: readonly { id: string }[],
+): readonly string[] {
+  const seen = new Set(rows.map(({ id }) => id));
+  return [...chosen].filter((id) => !seen.has(id));
+}
+
 export function useChosen(search: RunsSearch, onSearch: (change: RunsChange) => void): Choosing {
   // More than an address has room for are remembered by the page alone.
   const [many, setMany] = useState<ReadonlySet<string> | null>(null);

@@ -2,6 +2,7 @@
 import { Autocomplete, Button, Popover, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactElement, useState } from "react";
+import { wholeNumber } from "@/base/numbers";
 import {
   moveRuns,
   namedExperiment,
@@ -14,6 +15,7 @@ import {
 import { count } from "@/pages/runs/news";
 import classes from "@/pages/runs/view.module.css";
 import { fieldsQuery } from "@/state/fields";
+import { Confirm } from "@/widgets/confirm";
 import { tell } from "@/widgets/notice";
 
 export const COMPARED_MIN = 2;
@@ -22,8 +24,11 @@ export const COMPARED_MAX = 10;
 interface ChosenProps {
   project: string;
   chosen: ReadonlySet<string>;
+  /** Those of them that the table does not show. */
+  unseen: readonly string[];
   isTrash: boolean;
-  onClear: () => void;
+  /** Hears of runs that are to be chosen no longer. */
+  onLeave: (ids: readonly string[]) => void;
   onCompare: (ids: string[]) => void;
   /** Hears of runs that this page takes out of its list. */
   onGone: (ids: readonly string[]) => void;
@@ -32,10 +37,11 @@ interface ChosenProps {
 }
 
 export function ChosenBar(props: ChosenProps): ReactElement {
-  const { project, chosen, isTrash, onClear, onGone, onBack } = props;
+  const { project, chosen, unseen, isTrash, onLeave, onGone, onBack } = props;
   const ids = [...chosen];
   const isComparable = ids.length >= COMPARED_MIN && ids.length <= COMPARED_MAX;
   const [isBusy, setIsBusy] = useState(false);
+  const [isAsking, setIsAsking] = useState(false);
 
   const act = async (work: () => Promise<Outcome>, text: string): Promise<Outcome> => {
     setIsBusy(true);
@@ -66,6 +72,20 @@ export function ChosenBar(props: ChosenProps): ReactElement {
   return (
     <div className={classes.chosen} role="toolbar" aria-label="Chosen runs">
       <span className={classes.count}>{count(ids.length, "run")} chosen</span>
+      {unseen.length > 0 && (
+        <span className={classes.unseen}>
+          {wholeNumber(unseen.length)} not in this list{" "}
+          <Button
+            variant="subtle"
+            size="compact-xs"
+            onClick={() => {
+              onLeave(unseen);
+            }}
+          >
+            Leave out
+          </Button>
+        </span>
+      )}
       {isTrash ? (
         <Button
           loading={isBusy}
@@ -108,14 +128,41 @@ export function ChosenBar(props: ChosenProps): ReactElement {
               );
             }}
           />
-          <Button variant="default" loading={isBusy} onClick={() => void trash()}>
+          <Button
+            variant="default"
+            loading={isBusy}
+            onClick={() => {
+              if (unseen.length > 0) setIsAsking(true);
+              else void trash();
+            }}
+          >
             Delete
           </Button>
         </>
       )}
-      <Button variant="subtle" onClick={onClear}>
+      <Button
+        variant="subtle"
+        onClick={() => {
+          onLeave(ids);
+        }}
+      >
         Clear
       </Button>
+      <Confirm
+        question={
+          isAsking
+            ? {
+                title: `Put ${count(ids.length, "run")} into the trash?`,
+                text: `${wholeNumber(unseen.length)} of them ${unseen.length === 1 ? "is" : "are"} not in the list that you see.`,
+                verb: "Delete",
+                work: trash,
+              }
+            : null
+        }
+        onClose={() => {
+          setIsAsking(false);
+        }}
+      />
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { conditionOf, narrowed, summable } from "@/pages/runs/groups";
 test.each([
   ["params.lr", "1e-3", 'params.lr = "1e-3"'],
   ["params.lr", null, "params.lr IS MISSING"],
+  ["params.lr", "", 'params.lr = ""'],
   ["status", "failed", "status = failed"],
   ["attempts", 2, "attempts = 2"],
   ['tags."owner team"', 'a "b"', 'tags."owner team" = "a \\"b\\""'],

@@ -53,7 +53,7 @@ export function groupedBy(fields: Fields | undefined): { group: string; items: s
 
 /** Returns the condition that the runs of one group meet. */
 export function conditionOf(by: string, value: GroupValue): string {
-  if (value === null || value === "") return `${by} IS MISSING`;
+  if (value === null) return `${by} IS MISSING`;
   if (typeof value === "number") return `${by} = ${value}`;
   return `${by} = ${WORDS.has(by) ? value : quoted(value)}`;
 }

@@ -51,7 +51,11 @@ export function GroupsTable(props: GroupsProps): ReactElement {
         </div>
       );
     }
-    return <Skeleton height={200} m={12} />;
+    return (
+      <div className={classes.failure}>
+        <Skeleton height={200} />
+      </div>
+    );
   }
   // All answers have the same groups, unless runs changed between them.
   const found = answers.map(

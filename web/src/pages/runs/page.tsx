@@ -10,6 +10,7 @@ import { chosenProject, projectsQuery } from "@/state/projects";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
 import { SidePart } from "@/widgets/side_part";
+import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/runs");
 
@@ -27,6 +28,8 @@ export function RunsPage(): ReactElement | null {
     },
     [navigate],
   );
+  const known = projects.data && chosenProject(search.project, projects.data);
+  useTitle("Runs", known);
   if (projects.data === undefined) {
     return projects.error === null ? null : (
       <Failure error={projects.error} onRetry={() => void projects.refetch()} />

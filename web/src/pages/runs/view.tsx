@@ -7,8 +7,8 @@ import type { RunsChange, RunsSearch } from "@/pages/runs/address";
 import { Chips } from "@/pages/runs/chips";
 import { ChosenBar } from "@/pages/runs/chosen_bar";
 import { ColumnsButton } from "@/pages/runs/columns_button";
-import { useChosen } from "@/pages/runs/choosing";
 import { columnsChange } from "@/pages/runs/changing";
+import { unseenOf, useChosen } from "@/pages/runs/choosing";
 import { looksOf, shownColumns } from "@/pages/runs/columns";
 import { type Asked, useRuns } from "@/pages/runs/data";
 import { FilterBox } from "@/pages/runs/filter_box";
@@ -53,10 +53,12 @@ export function RunsView(props: RunsViewProps): ReactElement {
   const live = useLiveRuns(asked, isQuiet);
   const { chosen, choose } = useChosen(search, onSearch);
   const { fetchNextPage, isFetchingNextPage } = runs;
+  const isRead = runs.data !== undefined && !runs.isPlaceholderData;
   const onMore = useCallback(() => {
     if (!isFetchingNextPage) void fetchNextPage();
   }, [fetchNextPage, isFetchingNextPage]);
   const rows = useMemo(() => runs.data?.pages.flatMap((page) => page.runs) ?? [], [runs.data]);
+  const unseen = useMemo(() => (isRead ? unseenOf(chosen, rows) : []), [isRead, chosen, rows]);
   const first = runs.data?.pages[0];
   const warnings = first?.warnings ?? [];
 
@@ -97,25 +99,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
           {asked.isTrash ? "Leave the trash" : "Trash"}
         </Button>
       </div>
-      {chosen.size > 0 && (
-        <ChosenBar
-          project={project}
-          chosen={chosen}
-          isTrash={asked.isTrash}
-          onClear={() => {
-            choose([...chosen], false);
-          }}
-          onCompare={(ids) => {
-            void navigate({ href: compareHref(project, ids) });
-          }}
-          onGone={(ids) => {
-            live.remove(ids);
-            choose(ids, false);
-          }}
-          onBack={live.renew}
-        />
-      )}
-      <div className={classes.facts} hidden={chosen.size > 0}>
+      <div className={classes.facts}>
         <span className={classes.count} role="status">
           {first === undefined ? "" : count(first.total ?? rows.length, "run")}
           {asked.isTrash ? " in the trash" : ""}
@@ -191,6 +175,26 @@ export function RunsView(props: RunsViewProps): ReactElement {
           </div>
         )}
       </div>
+      {chosen.size > 0 && (
+        // Below the rows: above them it would move them under the pointer that has just chosen one.
+        <ChosenBar
+          project={project}
+          chosen={chosen}
+          unseen={unseen}
+          isTrash={asked.isTrash}
+          onLeave={(ids) => {
+            choose(ids, false);
+          }}
+          onCompare={(ids) => {
+            void navigate({ href: compareHref(project, ids) });
+          }}
+          onGone={(ids) => {
+            live.remove(ids);
+            choose(ids, false);
+          }}
+          onBack={live.renew}
+        />
+      )}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Session } from "@/api/session";
-import { Confirm, type Question } from "@/pages/settings/confirm";
+import { Confirm, type Question } from "@/widgets/confirm";
 import { membersQuery, ROLES, type Member, type Role } from "@/pages/settings/data";
 import { Part } from "@/pages/settings/part";
 import classes from "@/pages/settings/settings.module.css";

@@ -16,6 +16,7 @@ import { chosenProject, projectsQuery } from "@/state/projects";
 import { sessionQuery } from "@/state/queries";
 import { Boundary } from "@/widgets/boundary";
 import { PageHead } from "@/widgets/page_head";
+import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/settings");
 const TITLES: Record<Tab, string> = {
@@ -34,6 +35,7 @@ export function SettingsPage(): ReactElement {
   const session = useQuery(sessionQuery);
   const projects = useQuery(projectsQuery);
   const project = projects.data ? chosenProject(asked, projects.data) : null;
+  useTitle(TITLES[tab], "Settings");
   return (
     <>
       <PageHead title="Settings" />

@@ -5,7 +5,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Session } from "@/api/session";
-import { Confirm, type Question } from "@/pages/settings/confirm";
+import { Confirm, type Question } from "@/widgets/confirm";
 import { tokensQuery, type NewToken, type Token } from "@/pages/settings/data";
 import { MakeToken } from "@/pages/settings/make_token";
 import { MadeToken } from "@/pages/settings/made_token";

@@ -1,15 +1,14 @@
 /** What a reader chooses for all charts of a run. */
-import { Select, Switch, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
+import { Select, Switch } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { WEIGHTS } from "@/charts/smoothing";
 import { wholeNumber } from "@/base/numbers";
 import type { ChartsAddress } from "@/pages/run/charts/address";
 import classes from "@/pages/run/charts/charts.module.css";
+import { SearchBox } from "@/widgets/search_box";
 
 /** Long lists are searched, not read. */
 const OPTIONS_MAX = 50;
-const TYPING_MS = 200;
 
 export function Toolbar(props: {
   address: ChartsAddress;
@@ -23,11 +22,13 @@ export function Toolbar(props: {
   const { address, axes, labels, found, total, onChange } = props;
   return (
     <div className={classes.toolbar}>
-      <KeySearch
-        key={address.charts ?? ""}
-        looked={address.charts ?? ""}
-        onLook={(charts) => {
-          onChange({ charts });
+      <SearchBox
+        label="Search keys"
+        placeholder="Search keys"
+        className={classes.search}
+        value={address.charts ?? ""}
+        onSeek={(charts) => {
+          onChange({ charts: charts === "" ? undefined : charts });
         }}
       />
       <span className={classes.count} role="status">
@@ -60,27 +61,29 @@ export function Toolbar(props: {
           }}
         />
       )}
-      <Switch
-        label="log x"
-        checked={address.logx ?? false}
-        onChange={(event) => {
-          onChange({ logx: event.currentTarget.checked || undefined });
-        }}
-      />
-      <Switch
-        label="log y"
-        checked={address.logy ?? false}
-        onChange={(event) => {
-          onChange({ logy: event.currentTarget.checked || undefined });
-        }}
-      />
-      <Switch
-        label="clip outliers"
-        checked={address.clip ?? false}
-        onChange={(event) => {
-          onChange({ clip: event.currentTarget.checked || undefined });
-        }}
-      />
+      <div className={classes.switches}>
+        <Switch
+          label="log x"
+          checked={address.logx ?? false}
+          onChange={(event) => {
+            onChange({ logx: event.currentTarget.checked || undefined });
+          }}
+        />
+        <Switch
+          label="log y"
+          checked={address.logy ?? false}
+          onChange={(event) => {
+            onChange({ logy: event.currentTarget.checked || undefined });
+          }}
+        />
+        <Switch
+          label="clip outliers"
+          checked={address.clip ?? false}
+          onChange={(event) => {
+            onChange({ clip: event.currentTarget.checked || undefined });
+          }}
+        />
+      </div>
     </div>
   );
 }
@@ -128,24 +131,6 @@ function AxisChoice(props: {
       }}
       onChange={(x) => {
         if (x !== null) onChange({ x, zoom: undefined });
-      }}
-    />
-  );
-}
-
-function KeySearch(props: { looked: string; onLook: (text: string) => void }): ReactElement {
-  const [text, setText] = useState(props.looked);
-  const look = useDebouncedCallback(props.onLook, TYPING_MS);
-  return (
-    <TextInput
-      type="search"
-      aria-label="Search keys"
-      placeholder="Search keys"
-      className={classes.search}
-      value={text}
-      onChange={(event) => {
-        setText(event.currentTarget.value);
-        look(event.currentTarget.value);
       }}
     />
   );

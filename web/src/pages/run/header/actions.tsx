@@ -1,10 +1,11 @@
 /** The menu of what can be done to the run: cancel, retry, delete, restore, export. */
 import { Button, Menu } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import type { ReactElement } from "react";
+import { type ReactElement, useState } from "react";
 import { useRunAction } from "@/pages/run/header/action";
 import classes from "@/pages/run/header/header.module.css";
 import { isLive, type Run } from "@/state/run";
+import { Confirm } from "@/widgets/confirm";
 import { tell } from "@/widgets/notice";
 
 const route = getRouteApi("/runs/$run");
@@ -21,6 +22,7 @@ export function RunActions(props: { run: Run; canWrite: boolean }): ReactElement
   const retry = useRunAction(run.id, "retry");
   const remove = useRunAction(run.id, "delete");
   const restore = useRunAction(run.id, "restore");
+  const [isAsking, setIsAsking] = useState(false);
   const failed = (what: string) => (error: Error) => {
     tell.failure(what, error);
   };
@@ -29,14 +31,31 @@ export function RunActions(props: { run: Run; canWrite: boolean }): ReactElement
       {canWrite && isLive(run) && run.trashed == null && (
         <Button
           variant="default"
-          loading={cancel.isPending}
           onClick={() => {
-            cancel.mutate(undefined, { onError: failed("The run was not cancelled") });
+            setIsAsking(true);
           }}
         >
-          Cancel run
+          Cancel run …
         </Button>
       )}
+      <Confirm
+        question={
+          isAsking
+            ? {
+                title: "Cancel the run?",
+                text: "The program that logs it is told to stop, and the run ends as cancelled. What it has logged stays.",
+                verb: "Cancel the run",
+                keep: "Let it go on",
+                work: async () => {
+                  await cancel.mutateAsync();
+                },
+              }
+            : null
+        }
+        onClose={() => {
+          setIsAsking(false);
+        }}
+      />
       <Menu position="bottom-end">
         <Menu.Target>
           <Button variant="default" aria-label="More to do with the run">

@@ -1,6 +1,5 @@
 /** The tab Logs of a run: what it wrote, newest at the end, as a terminal would show it. */
-import { Button, SegmentedControl, Select, Skeleton, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
+import { Button, SegmentedControl, Select, Skeleton } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useState } from "react";
 import { wholeNumber } from "@/base/numbers";
@@ -11,39 +10,34 @@ import { useLog } from "@/state/log_lines";
 import { isLive, type Run } from "@/state/run";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
+import { SearchBox } from "@/widgets/search_box";
+import { Stale } from "@/widgets/stale";
 
 const route = getRouteApi("/runs/$run");
 /** The server's limit of what is looked for. */
 const SEARCH_LENGTH_MAX = 200;
-const TYPING_MS = 250;
 
 export function LogsTab(props: { run: Run }): ReactElement {
   const { run } = props;
   const { level = "debug", log: text = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const [from, setFrom] = useState<"newest" | "first">("newest");
-  const [typed, setTyped] = useState(text);
   const log = useLog(run.id, { level, text, from });
-  const seek = useDebouncedCallback((wanted: string) => {
-    void navigate({
-      replace: true,
-      search: (previous) => ({ ...previous, log: wanted === "" ? undefined : wanted }),
-    });
-  }, TYPING_MS);
   const isFiltered = text !== "" || level !== "debug";
   return (
     <>
       <div className={classes.bar}>
-        <TextInput
-          type="search"
-          aria-label="Search in messages"
+        <SearchBox
+          label="Search in messages"
           placeholder="Search messages"
           className={classes.search}
           maxLength={SEARCH_LENGTH_MAX}
-          value={typed}
-          onChange={(event) => {
-            setTyped(event.currentTarget.value);
-            seek(event.currentTarget.value);
+          value={text}
+          onSeek={(wanted) => {
+            void navigate({
+              replace: true,
+              search: (previous) => ({ ...previous, log: wanted === "" ? undefined : wanted }),
+            });
           }}
         />
         <Select
@@ -87,18 +81,22 @@ export function LogsTab(props: { run: Run }): ReactElement {
           Retention has deleted {wholeNumber(log.prunedCount)} lines for their age.
         </p>
       )}
-      {log.error !== null && <Failure error={log.error} onRetry={log.retry} />}
+      {log.error !== null &&
+        (log.isFirst ? (
+          <Failure error={log.error} isBusy={log.isReading} onRetry={log.retry} />
+        ) : (
+          <Stale error={log.error} isBusy={log.isReading} onRetry={log.retry} />
+        ))}
       {log.lines.length > 0 ? (
         // Another filter is another list: no place in it goes along.
         <LogRows key={`${level} ${from} ${text}`} log={log} from={from} isLive={isLive(run)} />
-      ) : log.isFirst && log.error === null ? (
-        <Skeleton height={320} />
+      ) : log.isFirst ? (
+        log.error === null && <Skeleton height={320} />
       ) : isFiltered ? (
         <Empty title="No line matches.">
           <Button
             variant="default"
             onClick={() => {
-              setTyped("");
               void navigate({
                 search: (previous) => ({ ...previous, log: undefined, level: undefined }),
               });
@@ -108,15 +106,13 @@ export function LogsTab(props: { run: Run }): ReactElement {
           </Button>
         </Empty>
       ) : (
-        log.error === null && (
-          <Empty
-            title="This run has no log lines."
-            code={`run.log_line("epoch 1 done", fields={"lr": 0.1})`}
-          >
-            What a program prints comes along with <code>et.init</code>; the platform&apos;s client
-            writes lines itself.
-          </Empty>
-        )
+        <Empty
+          title="This run has no log lines."
+          code={`run.log_line("epoch 1 done", fields={"lr": 0.1})`}
+        >
+          What a program prints comes along with <code>et.init</code>; the platform&apos;s client
+          writes lines itself.
+        </Empty>
       )}
     </>
   );

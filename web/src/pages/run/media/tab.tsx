@@ -1,5 +1,5 @@
 /** The tab Media of a run: images and tables by key, at one step or at all of them. */
-import { SegmentedControl, Skeleton, TextInput } from "@mantine/core";
+import { Button, SegmentedControl, Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useDeferredValue, useMemo, useState } from "react";
@@ -18,8 +18,11 @@ import {
 import type { Run } from "@/state/run";
 import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
+import { SearchBox } from "@/widgets/search_box";
 
 const route = getRouteApi("/runs/$run");
+/** Of one key so many steps are drawn at a time. */
+const STRIP = 24;
 type Size = "small" | "large";
 
 export function MediaTab(props: { run: Run }): ReactElement {
@@ -59,14 +62,12 @@ function Gallery(props: { run: Run; media: MediaList }): ReactElement {
   return (
     <>
       <div className={classes.bar}>
-        <TextInput
-          type="search"
-          aria-label="Search in keys"
+        <SearchBox
+          label="Search in keys"
           placeholder="Search keys"
           className={classes.search}
           value={sought}
-          onChange={(event) => {
-            const text = event.currentTarget.value;
+          onSeek={(text) => {
             void navigate({
               replace: true,
               search: (previous) => ({ ...previous, media: text === "" ? undefined : text }),
@@ -138,13 +139,14 @@ function Gallery(props: { run: Run; media: MediaList }): ReactElement {
 /** What one key has, side by side. */
 function AllSteps(props: { run: string; group: MediaGroup; size: Size }): ReactElement {
   const { run, group, size } = props;
+  const [shown, setShown] = useState(STRIP);
   return (
     <section aria-label={group.name} className={classes.strip}>
       <h2 className={classes.key}>
         {group.name} <span className={classes.quiet}>{wholeNumber(group.items.length)}</span>
       </h2>
       <div className={classes.row} data-size={size} tabIndex={0} role="group" aria-label="Steps">
-        {group.items.map((item) => (
+        {group.items.slice(0, shown).map((item) => (
           <MediaCard
             key={item.id}
             run={run}
@@ -154,6 +156,17 @@ function AllSteps(props: { run: string; group: MediaGroup; size: Size }): ReactE
             isWide={false}
           />
         ))}
+        {group.items.length > shown && (
+          <Button
+            variant="default"
+            className={classes.more}
+            onClick={() => {
+              setShown(shown + STRIP);
+            }}
+          >
+            {`Show more: ${wholeNumber(group.items.length - shown)} are left`}
+          </Button>
+        )}
       </div>
     </section>
   );

@@ -1,22 +1,28 @@
 /** A logged table: its cells are text, numbers stand right. */
 import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactElement } from "react";
+import { type ReactElement, useRef } from "react";
 import { shortNumber } from "@/base/numbers";
 import classes from "@/pages/run/media/media.module.css";
 import { type MediaItem, type TableContent, tableQuery } from "@/state/media";
 import { Answer } from "@/widgets/answer";
+import { useSeen } from "@/widgets/seen";
 import { VirtualRows } from "@/widgets/virtual_rows";
 
 const CELL_LETTERS = 300;
 const COLUMN_WIDTH_MIN = 96;
 
 export function MediaTable(props: { run: string; item: MediaItem }): ReactElement {
-  const table = useQuery(tableQuery(props.run, props.item.id));
+  const host = useRef<HTMLDivElement>(null);
+  const isSeen = useSeen(host);
+  // Tables out of sight are not asked for: a run may have hundreds of them.
+  const table = useQuery({ ...tableQuery(props.run, props.item.id), enabled: isSeen });
   return (
-    <Answer found={table} waiting={<Skeleton height={160} />}>
-      {(known) => <TableRows name={props.item.key} table={known} />}
-    </Answer>
+    <div ref={host}>
+      <Answer found={table} waiting={<Skeleton height={160} />}>
+        {(known) => <TableRows name={props.item.key} table={known} />}
+      </Answer>
+    </div>
   );
 }
 

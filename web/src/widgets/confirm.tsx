@@ -1,8 +1,8 @@
-/** What asks before something is taken away that does not come back. */
+/** What asks before something is done that cannot be taken back. */
 import { Button, Group, Modal } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactElement, ReactNode } from "react";
-import classes from "@/pages/settings/settings.module.css";
+import classes from "@/widgets/confirm.module.css";
 import { Failure } from "@/widgets/failure";
 
 interface Question {
@@ -11,6 +11,8 @@ interface Question {
   text: ReactNode;
   /** What the button says. */
   verb: string;
+  /** What the button says that leaves all as it is. */
+  keep?: string;
   work: () => Promise<void>;
 }
 
@@ -43,7 +45,7 @@ function Asking(props: { question: Question; onClose: () => void }): ReactElemen
           {question.verb}
         </Button>
         <Button variant="default" data-autofocus onClick={onClose}>
-          Cancel
+          {question.keep ?? "Cancel"}
         </Button>
       </Group>
     </>
