@@ -12,7 +12,7 @@ files: `streams` delivers the metrics of one producer, whose
 `attempts` it tells of; `pieces` cuts whole lines, as many as fit a request, `rows` makes them points and
 `texts` lines of the log, both pure; `line_files` reads what is one queue: files of `items`, which are
 `spans` and `console`, and `media`, which uploads what rows refer to (`references`); `documents` are
-configuration, environment and pins.
+configuration, environment and `pins`.
 All that is sent goes through `deliveries`, which tries again while
 that helps, and what is not kept as it stands in the files is counted in `losses`. `instants` are times, and
 `faults` says what is wrong with one file.

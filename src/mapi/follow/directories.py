@@ -15,6 +15,7 @@ from expr_tracker.store.lines import decode_line
 from expr_tracker.store.paths import real_path
 from expr_tracker.store.reader import LineFile
 from expr_tracker.store.seconds import seconds_in
+from expr_tracker.texts import cut
 from mapi.follow.texts import storable
 from mapi.series.names import NAME_LENGTH_MAX, NOTE_LENGTH_MAX, check_tag
 
@@ -29,6 +30,8 @@ __all__ = ["RunDirectory", "find_directories", "id_at", "run_directory"]
 #: Enough of the first line to tell runs apart: it holds a time with microseconds.
 _LINE_BYTES_MAX: Final = 1 << 16
 _DIGEST_LENGTH: Final = 32
+#: Of a tag in a message.
+_TAG_SHOWN: Final = 80
 #: Of an `external_id`.
 _ID_LENGTH_MAX: Final = 500
 
@@ -46,6 +49,8 @@ class RunDirectory:
     """Unix seconds."""
     note: str = ""
     tags: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    """What of the run's name, note and tags is not there as it stands in the files: a sentence each."""
 
 
 def find_directories(roots: Iterable[Path], *, may_be_empty: bool = False) -> Iterator[Path]:
@@ -87,17 +92,38 @@ def run_directory(path: Path) -> RunDirectory:
     created = beginning_of(identity)
     first = b"" if is_known and created is not None else _first_line(path)
     about = _about(path)
-    tags = about.get("tags")
-    tags = tags if isinstance(tags, list) else []
+    changes: list[str] = []
+    name = storable(str(identity.get("name") or real.name), [])
     return RunDirectory(
         path=path,
         id=str(found) if is_known else f"et-{hashlib.sha256(first).hexdigest()[:_DIGEST_LENGTH]}",
         project=str(identity.get("project") or real.parent.name),
-        name=storable(str(identity.get("name") or real.name), [])[:NAME_LENGTH_MAX],
+        name=_cut(name, NAME_LENGTH_MAX, changes, what="the run's name"),
         created=_time_of(first) if created is None else created,
-        note=_text(about.get("notes"))[:NOTE_LENGTH_MAX],
-        tags=tuple(_text(tag) for tag in tags if check_tag(_text(tag), "") is None),
+        note=_cut(_text(about.get("notes")), NOTE_LENGTH_MAX, changes, what="the run's note"),
+        tags=_tags(about.get("tags"), changes),
+        changes=tuple(changes),
     )
+
+
+def _cut(text: str, length_max: int, changes: list[str], *, what: str) -> str:
+    if len(text) <= length_max:
+        return text
+    changes.append(
+        f"{what} is cut: it has {len(text)} characters, and there is room for {length_max}"
+    )
+    return f"{text[: length_max - 1]}…"
+
+
+def _tags(found: object, changes: list[str]) -> tuple[str, ...]:
+    tags: list[str] = []
+    for tag in found if isinstance(found, list) else []:
+        text = _text(tag)
+        if (wrong := check_tag(text, "")) is None:
+            tags.append(text)
+        else:
+            changes.append(f"the tag {cut(text, _TAG_SHOWN)!r} is left out: {wrong}")
+    return tuple(tags)
 
 
 def _about(path: Path) -> Row:

@@ -7,22 +7,24 @@ the document itself is the newest.
 
 from __future__ import annotations
 
+import json
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from expr_tracker.history.configuration import config_of
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles
-from expr_tracker.store.summary_document import read_summary
 from mapi.errors import InvalidError
-from mapi.follow.instants import now_us
-from mapi.follow.rows import ROUNDED, is_point, is_rounded
-from mapi.follow.texts import plain_value, storable
+from mapi.follow.deliveries import DeliveryError
+from mapi.follow.faults import said
+from mapi.follow.pins import Pins
+from mapi.follow.texts import plain_value
 from mapi.sdk.calls import Producer
 from mapi.sdk.errors import NotFoundError, QuotaExceededError
-from mapi.series.config_leaves import leaves_from_config, param_text
-from mapi.series.name_map import series_from_name
-from mapi.series.names import TAG_LENGTH_MAX, check_param, check_tag
+from mapi.series.config_leaves import leaves_from_config
+from mapi.series.names import check_param
+from mapi.wire.notes import DOCUMENT_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,13 +32,9 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
     from expr_tracker.store.files import StreamKey
-    from expr_tracker.store.summary_document import StoredSummary
     from mapi.follow.deliveries import Delivery
 
-__all__ = ["PINNED", "DocumentsSource", "pin_tags"]
-
-#: The label of a scalar that the user pinned in the summary.
-PINNED: Final = {"summary": "pinned"}
+__all__ = ["DocumentsSource", "NotKeptError", "kept_document"]
 
 
 class DocumentsSource:
@@ -55,6 +53,7 @@ class DocumentsSource:
         self.file = f"{self._files.config.name} and what stands beside it"
         self._producer = Producer(key.stream or "", key.rank)
         self._is_first = is_first
+        self._pins = Pins(self._files.summary, self._producer, label=key.label)
         self._seen: tuple[int, ...] = ()
 
     def size_bytes(self) -> int:
@@ -67,12 +66,27 @@ class DocumentsSource:
         seen = self._look()
         if seen == self._seen:
             return
-        config = read_document(self._files.config)
-        self._put(delivery, "config", config)
-        self._put(delivery, "environment", read_document(self._files.environment))
-        if self._is_first:
-            self._write_params(delivery, config_of(self._directory))
-        self._send_pins(delivery, time_us=seen[-1] // 1_000)
+        steps: list[Callable[[], None]] = [
+            partial(self._put, delivery, "config", self._files.config),
+            partial(self._put, delivery, "environment", self._files.environment),
+            partial(self._write_params, delivery),
+            partial(self._pins.send, delivery, time_us=seen[-1] // 1_000),
+        ]
+        failed: list[Exception] = []
+        for step in steps:
+            try:
+                step()
+            except DeliveryError:
+                raise
+            except Exception as error:
+                # One of them costs the others nothing.
+                if is_from_signal(error):
+                    raise
+                failed.append(error)
+        for other in failed[1:]:
+            delivery.losses.fail(f"{self.key.label}: {said(other)}")
+        if failed:
+            raise failed[0]
         self._seen = seen
 
     def _look(self) -> tuple[int, ...]:
@@ -80,11 +94,16 @@ class DocumentsSource:
         files = self._files
         return tuple(map(_changed, (files.config, files.environment, files.summary)))
 
-    def _put(self, delivery: Delivery, name: str, document: Row | None) -> None:
+    def _put(self, delivery: Delivery, name: str, path: Path) -> None:
+        document = read_document(path)
         if not document:
             return
         changes: list[str] = []
-        wanted = plain_value(document, changes)
+        try:
+            wanted = kept_document(document, changes)
+        except NotKeptError as error:
+            delivery.losses.note(f"{self.key.label}: the {name} is not kept: {error}")
+            return
         runs, run, producer = delivery.runs, delivery.run, self._producer
         put = runs.put_config if name == "config" else runs.put_environment
         get = runs.config if name == "config" else runs.environment
@@ -100,8 +119,11 @@ class DocumentsSource:
         for reason in changes:
             delivery.losses.add(self.key.label, f"value of the {name}", reason)
 
-    def _write_params(self, delivery: Delivery, config: Row) -> None:
+    def _write_params(self, delivery: Delivery) -> None:
         """Write the leaves of the configuration that the platform does not have."""
+        if not self._is_first:
+            return
+        config = config_of(self._directory)
         losses, runs, run = delivery.losses, delivery.runs, delivery.run
         changes: list[str] = []
         try:
@@ -132,56 +154,22 @@ class DocumentsSource:
                 self.key.label, "param", "not taken: over the budget params", count=rejected
             )
 
-    def _send_pins(self, delivery: Delivery, *, time_us: int) -> None:
-        """Send what the user pinned: numbers as scalars, anything else as tags."""
-        summary = read_summary(self._files.summary)
-        runs, run, producer = delivery.runs, delivery.run, self._producer
-        tags, refused = pin_tags(summary)
-        time = min(max(time_us, 0), now_us())
-        for name in sorted(summary.pins):
-            value = summary.values[name]
-            if not is_point(value):
-                continue
-            if is_rounded(value):
-                delivery.losses.note(f"{self.key.label}: the pin {name} is {ROUNDED}")
-            series, labels = series_from_name(name)
-            pin = partial(
-                runs.log_metric,
-                run,
-                series,
-                value,
-                labels={**dict(labels), **PINNED},
-                time=time,
-                producer=producer,
-            )
-            try:
-                delivery.call(pin)
-            except QuotaExceededError:
-                delivery.losses.add(self.key.label, "pin", "not taken: over a budget")
-        delivery.losses.add(
-            self.key.label, "pin", "left out: no tag may be called so", count=refused
-        )
-        if tags and any(
-            delivery.call(lambda: runs.tags(run)).get(key) != text for key, text in tags.items()
-        ):
-            delivery.call(lambda: runs.set_tags(run, tags))
+
+class NotKeptError(Exception):
+    """The platform keeps no such document; the text says why."""
 
 
-def pin_tags(summary: StoredSummary) -> tuple[dict[str, str], int]:
-    """Return the pins that are no numbers as tags, and how many of them no tag may be called after."""
-    tags: dict[str, str] = {}
-    refused = 0
-    for name in sorted(summary.pins):
-        value, changes = summary.values[name], list[str]()
-        if is_point(value):
-            continue
-        key = f"summary/{storable(name, changes)}"
-        text = param_text(plain_value(value, changes))[:TAG_LENGTH_MAX]
-        if check_tag(key, text) is None:
-            tags[key] = text
-        else:
-            refused += 1
-    return tags, refused
+def kept_document(document: Row, changes: list[str]) -> Row:
+    """Return a document as the platform keeps it; what had to be changed is told, a reason each.
+
+    Raises:
+        NotKeptError: it keeps none of it.
+    """
+    wanted: Row = plain_value(document, changes)
+    size = len(json.dumps(wanted, ensure_ascii=False, separators=(",", ":")).encode())
+    if size > DOCUMENT_BYTES_MAX:
+        raise NotKeptError(f"it has {size} bytes of JSON, and the platform keeps at most 1 MiB")
+    return wanted
 
 
 def _changed(path: Path) -> int:

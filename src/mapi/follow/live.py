@@ -96,6 +96,8 @@ class LiveBackend:
 
     def _open(self) -> str:
         directory = run_directory(self._path)
+        for change in directory.changes:
+            self._losses.note(change)
         delivery = Delivery(
             self._client.runs, losses=self._losses, patience_seconds=0.0, pause=_never
         )

@@ -89,6 +89,8 @@ class Pusher:
 
     def _open(self, path: Path, losses: Losses) -> OpenedRun:
         directory = run_directory(path)
+        for change in directory.changes:
+            losses.note(change)
         other = self._paths.setdefault(directory.id, path)
         if other != path and id_at(other) == directory.id:
             raise RunNotFoundError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from expr_tracker.row import STEP_MAX
 from expr_tracker.spans.records import record_from
 from mapi.follow.instants import now_us
 from mapi.follow.items import ItemSource
@@ -56,10 +57,10 @@ def span_of_row(row: Row) -> tuple[Item | None, list[str]]:
         "depth": min(record.depth or 0, _DEPTH_MAX),
         "track": record.track,
     }
-    if record.step is not None and record.step >= 0:
+    if record.step is not None and 0 <= record.step <= STEP_MAX:
         item["step"] = record.step
     elif record.step is not None:
-        changes.append("without its step: the platform has no steps below 0")
+        changes.append("without its step: the platform has steps from 0 to 2^63 - 1")
     attributes = dict(record.attributes)
     if record.error is not None:
         attributes.setdefault("error", record.error)

@@ -84,8 +84,11 @@ def storable(text: str, changes: list[str]) -> str:
 
 
 def plain_value(value: Any, changes: list[str]) -> Any:
-    """Return a value of a document as the platform's JSON can hold it; what it changes is told."""
-    return _field(plain(value), changes, depth=0)
+    """Return a value of a document as the platform's JSON can hold it; what it changes is told.
+
+    However deep it nests: what lies deeper than a request may is text first.
+    """
+    return plain(_field(value, changes, depth=0))
 
 
 def _size(fields: dict[str, Any]) -> int:

@@ -16,13 +16,18 @@ from tests.mapi.callers import make_token
 
 from expr_tracker.cli import main
 from mapi.follow.console import line_of_output
+from mapi.follow.deliveries import Delivery
 from mapi.follow.instants import instant_of, is_taken, now_us, time_us_of
+from mapi.follow.losses import Losses
 from mapi.follow.media import MediaSource
+from mapi.follow.pins import Pins
 from mapi.follow.proof import against
 from mapi.follow.proof.against import prove
 from mapi.follow.references import references_of_lines
 from mapi.follow.rows import has_odd_time, points_of_rows
 from mapi.follow.spans import span_of_row
+from mapi.sdk.calls import Producer
+from mapi.sdk.synchronous.run_log import RunLog
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
@@ -184,3 +189,108 @@ def test_a_producer_that_the_platform_has_no_place_for_costs_the_others_nothing(
     assert "wrong: config.rank99999999999.json: not compared:" in done.output
     told = CliRunner().invoke(main, ["verify", str(path), "--against", "mapi", "--format", "json"])
     assert json.loads(told.stdout)["against"]["problems"] == proof.problems
+
+
+def test_a_configuration_that_nests_deep_costs_environment_params_and_pins_nothing(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    deep: Any = 1
+    for _ in range(60):
+        deep = {"d": [deep, math.nan]}
+    path = handmade(tmp_path, [row(0, loss=1.0)])
+    (path / "config.json").write_text(json.dumps({"lr": 0.1, "deep": deep}))
+    (path / "environment.json").write_text('{"host": "h"}')
+    (path / "summary.json").write_text(
+        json.dumps({"best": 1.5, "deep": {"a": deep}, "_pinned": ["best", "deep"]})
+    )
+    (report,) = pushed(tmp_path)
+    assert report.problems == []
+    run = report.run or ""
+    params = {key: one.text for key, one in api.runs.params(run).items()}
+    assert params["lr"] == "0.1"
+    assert len(params) == 2
+    assert api.runs.config(run)["lr"] == 0.1
+    assert api.runs.environment(run) == {"host": "h"}
+    assert {one.key for one in api.runs.metrics(run)} == {"loss", "best"}
+    assert set(api.runs.tags(run)) == {"summary/deep"}
+    proof = prove(api, path)
+    assert (proof.differences, proof.problems) == ([], [])
+
+
+def test_what_has_no_room_or_no_name_there_is_told_by_the_push_and_by_the_proof(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    path = handmade(tmp_path, [row(0, loss=1.0)], name="n" * 250)
+    about = {"notes": "N" * 30_000, "tags": ["mapi.x", "a/../b", "", "x" * 300, "ok", "gone"]}
+    (path / "about.json").write_text(json.dumps(about))
+    pins = {"report": "x" * 9_000, "bad/../name": "v", "n" * 300: "long", "good": "g"}
+    (path / "summary.json").write_text(json.dumps(pins | {"_pinned": sorted(pins)}))
+    (path / "config.json").write_text(json.dumps({f"k{at}": "y" * 50_000 for at in range(25)}))
+    (path / "spans.jsonl").write_text(
+        json.dumps(
+            {
+                "_step": 2**70,
+                "name": "a",
+                "start": time.time(),
+                "dur_ms": 1.0,
+                "depth": 0,
+                "track": 0,
+            }
+        )
+        + "\n"
+    )
+    (report,) = pushed(tmp_path)
+    assert report.problems == []
+    told = "\n".join(report.notes)
+    for said in (
+        "the run's name is cut: it has 250 characters, and there is room for 200",
+        "the run's note is cut: it has 30000 characters",
+        "the tag 'mapi.x' is left out",
+        "the tag 'a/../b' is left out",
+        "the tag '' is left out",
+        "the tag 'xxxx",
+        "1 pin cut: a tag has room for 5000 characters",
+        "2 pins left out: no tag may be called so",
+        "the config is not kept: it has 12",
+        "1 span without its step",
+    ):
+        assert said in told, told
+    proof = prove(api, path)
+    assert (proof.differences, proof.problems) == ([], [])
+    for note in report.notes:
+        assert note in proof.notes or note.removeprefix("default: ") in proof.notes
+    api.runs.delete_tag(report.run or "", "gone")
+    noted = prove(api, path).notes
+    assert any(note.startswith("1 tag of its files that the platform has not") for note in noted)
+
+
+def test_pins_are_one_request_for_many_and_are_sent_when_they_change(
+    api: mapi.Client, pushed: Push, tmp_path: Path, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = handmade(tmp_path, [row(0, loss=1.0)])
+    pins: dict[str, Any] = {f"p{at}": at * 1.5 for at in range(300)}
+    pins |= {f"t{at}": f"text {at}" for at in range(150)}
+    (path / "summary.json").write_text(json.dumps(pins | {"_pinned": sorted(pins)}))
+    calls: list[int] = []
+    log_metrics = RunLog.log_metrics
+
+    def counted(*arguments: Any, **about: Any) -> Any:
+        calls.append(len(arguments[2]))
+        return log_metrics(*arguments, **about)
+
+    monkeypatch.setattr(RunLog, "log_metrics", counted)
+    (report,) = pushed(tmp_path)
+    assert calls == [300]
+    assert report.problems == []
+    assert "default: 50 pins not taken: over the budget tags" in report.notes
+    assert len(api.runs.tags(report.run or "")) == 100
+    assert prove(api, path).counts == [("tag", "missing", 50)]
+    source = Pins(path / "summary.json", Producer(), label="default")
+    delivery = Delivery(api.runs, losses=Losses(), patience_seconds=0.0, pause=lambda _: True)
+    delivery.begin(report.run or "")
+    source.send(delivery, time_us=NOW)
+    (path / "summary.json").write_text(json.dumps(pins | {"p7": 9.0, "_pinned": sorted(pins)}))
+    source.send(delivery, time_us=now_us())
+    assert calls == [300, 300, 1]
+    values = {one.key: one.last_value for one in api.runs.metrics(report.run or "")}
+    assert values["p7"] == 9.0

@@ -96,6 +96,7 @@ def prove(
     _compare_all(runs, facts, producers, differences=differences, progress=progress)
     with differences.part("the run"):
         _compare_run(facts, directory, differences)
+        _compare_about(runs, facts, directory, differences=differences)
     proof.compared = dict(differences.compared)
     proof.counts = [(what, kind, count) for (what, kind), count in differences.counts.items()]
     proof.differences = differences.kept
@@ -231,6 +232,21 @@ def _compare_run(facts: RunFacts, directory: RunDirectory, differences: Differen
         differences.note("", "it is in the trash of the platform")
     if status == "running":
         differences.note("", "it goes on: what was not pushed yet is missing")
+
+
+def _compare_about(
+    runs: Runs, facts: RunFacts, directory: RunDirectory, *, differences: Differences
+) -> None:
+    """Note where note and tags are others: the run is made with them, and anybody may change them there."""
+    for change in directory.changes:
+        differences.note("", change)
+    if directory.note and facts.note != directory.note:
+        differences.note("", "its note on the platform is another one than that of its files")
+    there = runs.tags(facts.id) if directory.tags else {}
+    differences.note(
+        "tag", "of its files that the platform has not: somebody took it away, or there was no room",
+        count=sum(tag not in there for tag in directory.tags),
+    )  # fmt: skip
 
 
 def _told_by_platform(facts: RunFacts) -> Iterator[str]:

@@ -10,7 +10,8 @@ from expr_tracker.store.documents import read_document
 from expr_tracker.store.files import RunFiles
 from expr_tracker.store.summary_document import read_summary
 from mapi.errors import InvalidError
-from mapi.follow.documents import PINNED, pin_tags
+from mapi.follow.documents import NotKeptError, kept_document
+from mapi.follow.pins import PINNED, pin_tags
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.proof.json_values import is_same_json
 from mapi.follow.rows import ROUNDED, is_point, is_rounded
@@ -73,11 +74,16 @@ def compare_documents(
                 pinned = canonical_labels({**dict(labels), **PINNED})
                 whose = with_writer(pinned, stream=key.stream or "", rank=key.rank)
                 pins[series, whose] = key, name, float(value)
-        tags |= pin_tags(summary)[0]
-    proof.compare_pins(pins, scalars)
-    proof.compare_tags(tags)
-    older = [document for key in keys for document in _replaced(RunFiles(directory, key).config)]
-    proof.compare_params(config_of(directory), older)
+        of_pins, changes = pin_tags(summary)
+        tags |= of_pins
+        for reason in changes:
+            differences.note("pin", reason)
+    with differences.part("pins"):
+        proof.compare_pins(pins, scalars)
+        proof.compare_tags(tags)
+    with differences.part("params"):
+        older = [one for key in keys for one in _replaced(RunFiles(directory, key).config)]
+        proof.compare_params(config_of(directory), older)
 
 
 def _replaced(config: Path) -> Iterator[dict[str, Any]]:
@@ -109,7 +115,11 @@ class _Proof:
         except NotFoundError:
             there = None
         changes: list[str] = []
-        mine = plain_value(document, changes) if document else None
+        try:
+            mine = kept_document(document, changes) if document else None
+        except NotKeptError as error:
+            self._differences.note("", f"{key.label}: the {name} is not kept: {error}")
+            return
         for reason in changes:
             self._differences.note(f"value of the {name}", reason)
         if mine is None and there is None:

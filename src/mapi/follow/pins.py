@@ -1,0 +1,145 @@
+"""What the user pinned in the summary: numbers are scalars of the platform, anything else is a tag."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from expr_tracker.store.summary_document import read_summary
+from mapi.follow.instants import now_us
+from mapi.follow.rows import ROUNDED, is_point, is_rounded
+from mapi.follow.texts import plain_value, storable
+from mapi.sdk.errors import QuotaExceededError
+from mapi.series.config_leaves import param_text
+from mapi.series.name_map import series_from_name
+from mapi.series.names import TAG_LENGTH_MAX, check_tag
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from expr_tracker.store.summary_document import StoredSummary
+    from mapi.follow.deliveries import Delivery
+    from mapi.sdk.calls import Producer
+    from mapi.series.names import Labels
+
+__all__ = ["PINNED", "Pins", "pin_tags"]
+
+#: The label of a scalar that the user pinned in the summary.
+PINNED: Final = {"summary": "pinned"}
+
+
+class Pins:
+    """Sends the pins of one producer, each again only when it has changed.
+
+    Args:
+        path: of the summary.
+        producer: whose it is.
+        label: how reports name the producer.
+    """
+
+    def __init__(self, path: Path, producer: Producer, *, label: str) -> None:
+        self._path = path
+        self._producer = producer
+        self._label = label
+        self._sent: dict[str, float] = {}
+        self._told: Counter[str] = Counter()
+
+    def send(self, delivery: Delivery, *, time_us: int) -> None:
+        """Send what is new or has changed of the summary.
+
+        Args:
+            delivery: of the run.
+            time_us: when the summary was changed, in microseconds since 1970 UTC.
+        """
+        summary = read_summary(self._path)
+        time = min(max(time_us, 0), now_us())
+        for labels, pins in self._changed(summary).items():
+            self._send_numbers(delivery, labels, pins, time=time)
+        tags, changes = pin_tags(summary)
+        self._tell(delivery, Counter(changes))
+        runs, run = delivery.runs, delivery.run
+        if not tags:
+            return
+        there = delivery.call(lambda: runs.tags(run))
+        missing = {key: text for key, text in tags.items() if there.get(key) != text}
+        if not missing:
+            return
+        try:
+            delivery.call(lambda: runs.set_tags(run, missing))
+        except QuotaExceededError as error:
+            self._over_budget(delivery, "tags", error.counts.get("rejected", len(missing)))
+
+    def _changed(self, summary: StoredSummary) -> dict[Labels, dict[str, tuple[str, float]]]:
+        """Return the pinned numbers that were not sent as they are: name and value, by labels and key."""
+        found: dict[Labels, dict[str, tuple[str, float]]] = {}
+        for name in sorted(summary.pins):
+            value = summary.values[name]
+            if is_point(value) and not _is_same(self._sent.get(name), value):
+                series, labels = series_from_name(name)
+                found.setdefault(labels, {})[series] = name, value
+        return found
+
+    def _send_numbers(
+        self,
+        delivery: Delivery,
+        labels: Labels,
+        pins: dict[str, tuple[str, float]],
+        *,
+        time: int,
+    ) -> None:
+        """Send pins of the same labels, in one request."""
+        for name, value in pins.values():
+            if is_rounded(value):
+                delivery.losses.note(f"{self._label}: the pin {name} is {ROUNDED}")
+        pin = partial(
+            delivery.runs.log_metrics,
+            delivery.run,
+            {series: value for series, (_, value) in pins.items()},
+            labels={**dict(labels), **PINNED},
+            time=time,
+            producer=self._producer,
+        )
+        try:
+            delivery.call(pin)
+        except QuotaExceededError as error:
+            self._over_budget(delivery, "series", error.counts.get("rejected", len(pins)))
+        self._sent.update(pins.values())
+
+    def _over_budget(self, delivery: Delivery, budget: str, count: int) -> None:
+        reason = f"not taken: over the budget {budget}"
+        self._tell(delivery, Counter({reason: count}))
+
+    def _tell(self, delivery: Delivery, reasons: Counter[str]) -> None:
+        """Count each thing once: the summary is read again whenever it changes."""
+        for reason, count in reasons.items():
+            more = count - self._told[reason]
+            if more > 0:
+                delivery.losses.add(self._label, "pin", reason, count=more)
+                self._told[reason] = count
+
+
+def pin_tags(summary: StoredSummary) -> tuple[dict[str, str], list[str]]:
+    """Return the pins that are no numbers as tags, and what had to be changed, a reason each."""
+    tags: dict[str, str] = {}
+    told: list[str] = []
+    for name in sorted(summary.pins):
+        value, changes = summary.values[name], list[str]()
+        if is_point(value):
+            continue
+        key = f"summary/{storable(name, changes)}"
+        text = param_text(plain_value(value, changes))
+        if len(text) > TAG_LENGTH_MAX:
+            text = text[: TAG_LENGTH_MAX - 1] + "…"
+            changes.append(f"cut: a tag has room for {TAG_LENGTH_MAX} characters")
+        if check_tag(key, text) is None:
+            tags[key] = text
+            told += changes
+        else:
+            told.append("left out: no tag may be called so")
+    return tags, told
+
+
+def _is_same(one: float | None, other: float) -> bool:
+    return one is not None and (one == other or (math.isnan(one) and math.isnan(other)))
