@@ -172,6 +172,45 @@ def test_a_second_one_uses_the_server_of_the_first_and_leaves_it(
     assert is_gone(server)
 
 
+def test_of_two_that_begin_at_once_the_second_uses_the_server_of_the_first(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    both = [look(folder), look(folder)]
+    urls = {one.line(f"The runs below {folder}, live: ") for one in both}
+    assert len(urls) == 1
+    assert sorted(one.line("Ctrl-C ends ") for one in both) == [
+        "only this command.",
+        "the server, and nothing of the runs.",
+    ]
+
+
+def test_a_server_that_dies_is_told_and_ends_the_command(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    looking = look(folder)
+    looking.line("Sign in once: ")
+    os.kill(looking.local["pid"], signal.SIGKILL)
+    assert looking.process.wait(DEADLINE_SECONDS) == 1
+    assert "has ended (exit code -9)" in looking.line("Error: ")
+
+
+def test_a_command_that_is_killed_leaves_no_server_behind(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    log_run(folder, "first")
+    looking = look(folder)
+    looking.line("Sign in once: ")
+    server = looking.local["pid"]
+    looking.end(signal.SIGKILL)
+    wait_until(lambda: is_gone(server), "the server's end")
+    assert not (looking.home / "local.json").exists()
+
+
 def test_a_folder_that_is_not_there_is_told_before_anything_starts(
     look: Callable[..., Looking], tmp_path: Path
 ) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import webbrowser
 from typing import TYPE_CHECKING
 
@@ -35,8 +38,19 @@ _SIGN_IN = "Sign in once: "
     is_flag=True,
     help="Trust a network file system with the database.",
 )
+@click.option(
+    "--stop-at-eof",
+    is_flag=True,
+    help="Stop when standard input ends, as it does when the program that holds it is gone.",
+)
 def command(
-    *, host: str, port: int, home: Path | None, no_browser: bool, allow_network_home: bool
+    *,
+    host: str,
+    port: int,
+    home: Path | None,
+    no_browser: bool,
+    allow_network_home: bool,
+    stop_at_eof: bool,
 ) -> None:
     """Run the platform until Ctrl-C.
 
@@ -52,6 +66,8 @@ def command(
         if opens_browser and text.startswith(_SIGN_IN):
             webbrowser.open(text.removeprefix(_SIGN_IN))
 
+    if stop_at_eof:
+        threading.Thread(target=_stop_at_eof, daemon=True).start()
     serve(
         settings_of(home, allow_network_home=allow_network_home),
         host=host,
@@ -59,3 +75,9 @@ def command(
         version=version(),
         say=say,
     )
+
+
+def _stop_at_eof() -> None:
+    while os.read(0, 65_536):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

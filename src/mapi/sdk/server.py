@@ -4,11 +4,16 @@ For each of address, token and project what is said first counts: the argument, 
 (``MAPI_URL``, ``MAPI_TOKEN``, ``MAPI_PROJECT``), then the file that `mapi login` wrote, then
 ``MAPI_HOME/local.json``, which a server of this machine keeps while it runs. A token that a file
 holds is for the address that stands beside it, and is sent to no other.
+
+A server that was killed leaves its file behind, and anybody may listen at its address by then. So a
+server holds a lock on its file for as long as it lives, and a file without it counts as none.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,11 +21,14 @@ from mapi.config import client_places
 from mapi.errors import SettingError
 from mapi.sdk.addresses import checked_url
 
+if sys.platform != "win32":
+    import fcntl
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Server", "find_server", "kept_server"]
+__all__ = ["Server", "announce_server", "find_server", "kept_server"]
 
 #: Three texts; what is larger is another file.
 _FILE_BYTES_MAX: Final = 65_536
@@ -85,11 +93,36 @@ def find_server(
     return Server(found_url, _checked_token(found_token), found_project)
 
 
+def announce_server(path: Path, server: Server) -> int:
+    """Write the file by which clients of this machine find a server.
+
+    Returns:
+        A descriptor, to be open for as long as the server lives.
+    """
+    partial = path.with_suffix(".part")
+    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        told = {"url": server.url, "token": server.token, "pid": os.getpid()}
+        os.write(descriptor, json.dumps(told).encode("ascii"))
+        partial.replace(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def kept_server(path: Path) -> Server | None:
-    """Return what a file says, or ``None`` if there is no file."""
+    """Return what a file says; ``None`` if there is no file, or its server was killed.
+
+    Raises:
+        SettingError: it cannot be read, or is no file of ours.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(_FILE_BYTES_MAX)
+            is_locked = _is_locked(file.fileno())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -104,7 +137,20 @@ def kept_server(path: Path) -> Server | None:
             f"{path} does not hold the address and the token of a server: `mapi login URL` or "
             "`mapi serve` writes it anew."
         )
+    # Only a server says which process it is: `mapi login` keeps what is true without one.
+    if "pid" in found and not is_locked:
+        return None
     return Server(checked_url(url), token, project if isinstance(project, str) else None)
+
+
+def _is_locked(descriptor: int) -> bool:
+    if sys.platform == "win32":  # no server of ours runs there
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _checked_token(token: str) -> str:

@@ -2,15 +2,17 @@
 
 The server is `mapi serve` in a process of its own, with a home of its own for each folder: it holds
 copies, and may be deleted while nobody looks. One that runs for the folder already is used and left as it
-is. Where ``MAPI_HOME`` is set, that is the home.
+is. Where ``MAPI_HOME`` is set, that is the home. A server that was started here ends with us, however we end:
+it stops when its standard input does.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
-import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -27,6 +29,7 @@ from mapi.follow.front import CALL_SECONDS
 from mapi.follow.projects import Projects
 from mapi.follow.pushing import Pusher
 from mapi.follow.watching import Watch
+from mapi.sdk.server import Server, kept_server
 from mapi.sdk.synchronous.client import Client
 
 if TYPE_CHECKING:
@@ -41,6 +44,10 @@ __all__ = ["Shown", "home_beside", "show"]
 _SIGN_IN: Final = "Sign in once: "
 #: A database is stopped properly within this; else it is told to stop at once.
 _END_SECONDS: Final = 30.0
+#: Between two tries to be the one who starts a server.
+_TURN_SECONDS: Final = 0.1
+#: How long somebody else's server that does not answer is waited for: it may be one that ended.
+_PATIENCE_SECONDS: Final = 30.0
 #: Of a home's name, behind the folder's own.
 _DIGEST_LENGTH: Final = 12
 
@@ -95,21 +102,39 @@ def show(
         PlatformError: the server does not start, or answers no more.
     """
     home = home_beside(directory)
-    try:
-        with (
-            _server(home, port) as (url, token, sign_in, is_new),
-            Client(
-                url, token=token, project=project, timeout_seconds=CALL_SECONDS, tries=1
-            ) as client,
-        ):
-            page = _page(client, directory)
-            begun(Shown(url + page, f"{sign_in}&next={quote(page, safe='')}", is_new))
-            pusher = Pusher(client, patience_seconds=math.inf, pause=pause)
-            watch = Watch(pusher, client, [directory], tell=tell)
-            watch.run(pause)
-            watch.look()
-    except MapiError as error:
-        raise PlatformError(str(error)) from error
+    with _server(home, port, pause) as beside:
+        if beside is None:
+            return
+        server, process = beside.server, beside.process
+
+        def is_over(seconds: float) -> bool:
+            return pause(seconds) or (process is not None and process.poll() is not None)
+
+        try:
+            with Client(
+                server.url,
+                token=server.token,
+                project=project,
+                timeout_seconds=CALL_SECONDS,
+                tries=1,
+            ) as client:
+                page = _page(client, directory)
+                link = f"{beside.sign_in_url}&next={quote(page, safe='')}"
+                begun(Shown(server.url + page, link, is_new=process is not None))
+                patience = _PATIENCE_SECONDS if process is None else math.inf
+                pusher = Pusher(client, patience_seconds=patience, pause=is_over)
+                watch = Watch(pusher, client, [directory], tell=tell)
+                watch.run(is_over)
+                if process is None or process.poll() is None:
+                    watch.look()
+        except MapiError as error:
+            if process is None or process.poll() is None:
+                raise PlatformError(str(error)) from error
+        if process is not None and process.poll() is not None:
+            raise PlatformError(
+                f"The server of {home} has ended (exit code {process.returncode}); the runs are as they "
+                "were. Call et ui again."
+            )
 
 
 def _page(client: Client, directory: Path) -> str:
@@ -135,19 +160,66 @@ def _page_of(project: str) -> str:
     return f"/runs?{urlencode({'project': project})}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A server of a home."""
+
+    server: Server
+    sign_in_url: str
+    process: subprocess.Popen[str] | None
+    """Where it was started here."""
+
+
 @contextlib.contextmanager
-def _server(home: Path, port: int) -> Iterator[tuple[str, str, str, bool]]:
-    """Give address, token and sign-in address of a server, and whether it was started here."""
-    running = _running(home)
-    if running is not None:
-        url, token = running
-        yield url, token, _new_link(home, url), False
-        return
-    words = ["serve", "--home", str(home), "--port", str(port), "--no-browser"]
+def _server(home: Path, port: int, pause: Callable[[float], bool]) -> Iterator[_Beside | None]:
+    """Give the server of a home, started here if there is none; ``None`` if ``pause`` ended it before.
+
+    Raises:
+        PlatformError: it does not start.
+    """
+    with contextlib.ExitStack() as undo:
+        with contextlib.ExitStack() as turn:
+            # Of two that begin at once, the second uses the server of the first.
+            if not _takes_turn(home, pause, undo=turn):
+                yield None
+                return
+            running = _running(home)
+            if running is None:
+                beside = undo.enter_context(_started(home, port))
+            else:
+                beside = _Beside(running, _new_link(home, running.url), None)
+        yield beside
+
+
+def _takes_turn(home: Path, pause: Callable[[float], bool], *, undo: contextlib.ExitStack) -> bool:
+    """Wait until nobody else looks for the server of a home; say whether it was waited to the end."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(home / "beside.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise PlatformError(f"The home {home} cannot be written: {error.strerror}.") from error
+    undo.callback(os.close, descriptor)
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if pause(_TURN_SECONDS):
+                return False
+        else:
+            return True
+
+
+@contextlib.contextmanager
+def _started(home: Path, port: int) -> Iterator[_Beside]:
+    words = ["serve", "--home", str(home), "--port", str(port), "--no-browser", "--stop-at-eof"]
     # In a session of its own: Ctrl-C in the terminal ends us, and what is logged until then is still
     # delivered before we end the server.
     process = subprocess.Popen(  # noqa: S603 - our own program
-        _command(*words), stdout=subprocess.PIPE, text=True, start_new_session=True
+        _command(*words),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         assert process.stdout is not None
@@ -157,10 +229,10 @@ def _server(home: Path, port: int) -> Iterator[tuple[str, str, str, bool]]:
                 f"The server of {home} did not start (exit code {process.wait()}); it says above why."
             )
         threading.Thread(target=_pass_over, args=(process.stdout,), daemon=True).start()
-        found = _running(home)
+        found = kept_server(home / "local.json")
         if found is None:
             raise PlatformError(f"The server of {home} has ended right after its start.")
-        yield *found, sign_in, True
+        yield _Beside(found, sign_in, process)
     finally:
         _end(process)
 
@@ -193,20 +265,17 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def _running(home: Path) -> tuple[str, str] | None:
-    """Return address and token of the server that runs in a home."""
+def _running(home: Path) -> Server | None:
+    """Return the server that runs in a home."""
     try:
-        told = json.loads((home / "local.json").read_text("ascii"))
-        url, token = str(told["url"]), str(told["token"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    try:
-        with Client(url, token=token, timeout_seconds=5, tries=1) as client:
-            client.projects.list()
+        found = kept_server(home / "local.json")
+        if found is not None:
+            with Client(found.url, token=found.token, timeout_seconds=5, tries=1) as client:
+                client.projects.list()
     except MapiError:
-        # Left behind by one that was killed.
+        # It ends at the moment, or the file is none of ours.
         return None
-    return url, token
+    return found
 
 
 def _new_link(home: Path, url: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
 import logging
 import os
 import socket
@@ -26,6 +25,7 @@ from mapi.api.pages import built_pages
 from mapi.database.door import Database
 from mapi.errors import DatabaseError, SettingError
 from mapi.objects.opening import open_store
+from mapi.sdk.server import Server, announce_server
 from mapi.serve.heartbeats import watch_heartbeats
 from mapi.serve.housekeeping import keep_house, retention_of
 from mapi.serve.platform import Foundation, lay_foundation, require_free_home
@@ -339,9 +339,5 @@ def _no_address(error: OSError, host: str, port: int) -> SettingError:
 def _announce(home: Path, url: str, token: str, *, undo: ExitStack) -> None:
     """Let clients of this machine find the server: where it is, and the token for it."""
     path = home / "local.json"
-    partial = path.with_suffix(".part")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        json.dump({"url": url, "token": token, "pid": os.getpid()}, file)
-    partial.replace(path)
+    undo.callback(os.close, announce_server(path, Server(url, token)))
     undo.callback(path.unlink, missing_ok=True)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import mapi
-from mapi.sdk.server import find_server
+from mapi.sdk.server import Server, announce_server, find_server, kept_server
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 
 @pytest.fixture
@@ -23,9 +28,15 @@ def variables(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def write_local(variables: dict[str, str], **members: Any) -> None:
-    path = f"{variables['MAPI_HOME']}/local.json"
-    _write(path, {"url": "http://127.0.0.1:8765", "token": "local-token", "pid": 1} | members)
+@contextlib.contextmanager
+def local_server(variables: dict[str, str]) -> Iterator[None]:
+    """Be a server of this machine, which says where it is for as long as it lives."""
+    path = Path(variables["MAPI_HOME"], "local.json")
+    held = announce_server(path, Server("http://127.0.0.1:8765", "local-token"))
+    try:
+        yield
+    finally:
+        os.close(held)
 
 
 def write_profile(variables: dict[str, str], **members: Any) -> None:
@@ -44,14 +55,40 @@ def found(variables: dict[str, str], **said: str) -> tuple[str, str, str | None]
 
 
 def test_the_server_of_this_machine_is_found_with_nothing_set(variables: dict[str, str]) -> None:
-    write_local(variables)
-    assert found(variables) == ("http://127.0.0.1:8765", "local-token", None)
+    with local_server(variables):
+        assert found(variables) == ("http://127.0.0.1:8765", "local-token", None)
+
+
+def test_a_server_that_was_killed_is_not_asked_where_anybody_may_listen_now(
+    variables: dict[str, str],
+) -> None:
+    program = (
+        "import os, sys, signal; from pathlib import Path\n"
+        "from mapi.sdk.server import Server, announce_server\n"
+        "announce_server(Path(sys.argv[1]), Server('http://127.0.0.1:8765', 'local-token'))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = Path(variables["MAPI_HOME"], "local.json")
+    subprocess.run([sys.executable, "-c", program, path], check=False)
+    assert "local-token" in path.read_text()
+    assert kept_server(path) is None
+    with pytest.raises(mapi.SettingError, match="Nothing says where the server is"):
+        found(variables)
+    with pytest.raises(mapi.SettingError, match="no token for"):
+        found(variables, url="http://127.0.0.1:8765")
+    with local_server(variables):
+        assert found(variables)[1] == "local-token"
+
+
+def test_what_tells_of_a_server_is_for_its_user_alone(variables: dict[str, str]) -> None:
+    with local_server(variables):
+        assert Path(variables["MAPI_HOME"], "local.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_profile_wins_over_the_server_of_this_machine(variables: dict[str, str]) -> None:
-    write_local(variables)
     write_profile(variables)
-    assert found(variables) == ("https://mapi.example", "profile-token", "ads")
+    with local_server(variables):
+        assert found(variables) == ("https://mapi.example", "profile-token", "ads")
 
 
 def test_variables_win_over_the_profile_and_arguments_over_variables(
@@ -82,12 +119,14 @@ def test_a_project_alone_joins_what_the_profile_says(variables: dict[str, str]) 
 
 def test_a_kept_token_is_sent_to_the_address_beside_it_only(variables: dict[str, str]) -> None:
     write_profile(variables)
-    write_local(variables)
-    with pytest.raises(mapi.SettingError, match=r"no token for https://evil\.example") as caught:
-        found(variables, url="https://evil.example")
-    assert "profile-token" not in str(caught.value)
-    assert found(variables, url="https://mapi.example/")[1] == "profile-token"
-    assert found(variables, url="http://127.0.0.1:8765")[1] == "local-token"
+    with local_server(variables):
+        with pytest.raises(
+            mapi.SettingError, match=r"no token for https://evil\.example"
+        ) as caught:
+            found(variables, url="https://evil.example")
+        assert "profile-token" not in str(caught.value)
+        assert found(variables, url="https://mapi.example/")[1] == "profile-token"
+        assert found(variables, url="http://127.0.0.1:8765")[1] == "local-token"
 
 
 def test_without_any_server_the_error_says_the_three_ways(variables: dict[str, str]) -> None:
