@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from mapi.sdk.queueing import Place
+from mapi.wire.metrics import SeriesColumns
+
 if TYPE_CHECKING:
     from tests.browser.views import View
 
@@ -135,3 +138,32 @@ def test_the_comparison_is_for_everybody(every_view: View, api: mapi.Client) -> 
     expect(every_view.page.get_by_role("heading", name="Notes")).to_be_visible()
     every_view.settle()
     every_view.axe(without=("figure",))
+
+
+def test_a_name_that_no_label_has_room_for_is_told_in_full(view: View, api: mapi.Client) -> None:
+    beginning = "Loss of the ä-encoder / " * 20
+    names = [f"{beginning}first", f"{beginning}second"]
+    ids = []
+    for number in range(2):
+        run = api.runs.create(name=f"run {number}")
+        sent = [
+            SeriesColumns(name=name, steps=[0, 1], times=None, values=[1.0, number + 0.5])
+            for name in names
+        ]
+        api.runs.send_points(run.id, sent, place=Place("pages", after=-1, seq=1))
+        ids.append(run.id)
+    opened(view, api, ids)
+    page = view.page
+    metrics = page.get_by_role("region", name="Metrics")
+    for name in names:
+        expect(metrics.get_by_title(name, exact=True)).to_be_visible()
+    view.check_width()
+    view.shoot("compared")
+    view.open(f"/runs/{ids[0]}?project={api.project}")
+    for name in names:
+        legend = page.get_by_role("button", name=name, exact=True)
+        title = legend.get_attribute("title")
+        assert title is not None
+        assert title.startswith(name)
+    view.check_width()
+    view.shoot("charts")

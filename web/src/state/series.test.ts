@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asNumber, type Series, seriesName, withChanged } from "@/state/series";
+import { asNumber, labelsText, type Series, seriesName, withChanged } from "@/state/series";
 
 function series(key: string, labels: Record<string, string>, count = 1): Series {
   return { key, labels, count } as Series;
@@ -9,6 +9,22 @@ test("a series is named by its key and labels", () => {
   expect(seriesName({ key: "loss", labels: {} })).toBe("loss");
   expect(seriesName({ key: "loss", labels: { split: 'a"b', rank: "1" } })).toBe(
     'loss{split="a\\"b", rank="1"}',
+  );
+});
+
+test("the labels of a series are told for people", () => {
+  expect(labelsText({ labels: {}, name: "loss" })).toBe("");
+  expect(labelsText({ labels: { rank: "1", split: "a b" }, name: "loss" })).toBe(
+    "rank=1, split=a b",
+  );
+});
+
+test("a name that was none of ours is told in full, with who wrote", () => {
+  const name = "Loss of the encoder ".repeat(20);
+  const raw = `${name.slice(0, 120)}~${"0".repeat(64)}`;
+  expect(labelsText({ labels: { raw }, name })).toBe(name);
+  expect(labelsText({ labels: { rank: "2", raw, stream: "data" }, name })).toBe(
+    `${name}, rank=2, stream=data`,
   );
 });
 

@@ -41,6 +41,20 @@ export function seriesName(series: Pick<Series, "key" | "labels">): string {
   return labels === "" ? series.key : `${series.key}{${labels}}`;
 }
 
+const WRITERS: ReadonlySet<string> = new Set(["stream", "rank"]);
+
+/**
+ * Returns what the labels of a series say of it, for people: of a name that was none of ours all of that
+ * name, whose label has only the beginning of a long one, and who wrote.
+ */
+export function labelsText(series: Pick<Series, "labels" | "name">): string {
+  const entries = Object.entries(series.labels);
+  const isForeign = "raw" in series.labels;
+  const told = isForeign ? entries.filter(([name]) => WRITERS.has(name)) : entries;
+  const texts = told.map(([name, value]) => `${name}=${value}`);
+  return (isForeign ? [series.name, ...texts] : texts).join(", ");
+}
+
 /** Returns the series with those of a frame in their place, and new ones behind. */
 export function withChanged(known: readonly Series[], changed: readonly Series[]): Series[] {
   const byName = new Map(changed.map((series) => [seriesName(series), series]));

@@ -10,7 +10,7 @@ import { nameOf, useColumns, type Column } from "@/pages/compare/columns";
 import classes from "@/pages/compare/compare.module.css";
 import type { ComparedSeries } from "@/pages/compare/summaries";
 import { hasPart } from "@/pages/compare/values_table";
-import { asNumber, seriesName } from "@/state/series";
+import { asNumber, labelsText, seriesName } from "@/state/series";
 
 /** Charts that are laid out at once; each reads its points when it comes near. */
 const PAGE = 24;
@@ -96,7 +96,8 @@ function chartsOf(
       return [
         {
           id: `${column.run.id} ${name}`,
-          name: name === one.key ? nameOf(column.run) : `${nameOf(column.run)} ${labelsOf(one)}`,
+          name:
+            name === one.key ? nameOf(column.run) : `${nameOf(column.run)} ${labelsText(summary)}`,
           run: column.run.id,
           key: one.key,
           labels: one.labels,
@@ -115,10 +116,4 @@ function chartsOf(
     if (lines.length > 0) charts.set(one.key, [...(charts.get(one.key) ?? []), ...lines]);
   }
   return [...charts].map(([key, lines]) => ({ key, lines }));
-}
-
-function labelsOf(series: ComparedSeries): string {
-  return Object.entries(series.labels)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
 }

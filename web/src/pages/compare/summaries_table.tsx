@@ -72,7 +72,9 @@ export function SummariesSection(props: Props): ReactElement {
                   <tr key={name} data-different="true">
                     <th scope="row" className={classes.key}>
                       <span className={classes.series}>
-                        <span>{name}</span>
+                        <span className={classes.value} title={nameToRead(one)}>
+                          {nameToRead(one)}
+                        </span>
                         <UnstyledButton
                           className={classes.turn}
                           title={`The ${wordOf(direction)} is the best; a click turns it round`}
@@ -99,6 +101,14 @@ export function SummariesSection(props: Props): ReactElement {
       )}
     </section>
   );
+}
+
+/** Returns the name of a series; of one that was none of ours the whole of it, as it was logged. */
+function nameToRead(series: ComparedSeries): string {
+  const { raw, ...others } = series.labels;
+  const isForeign = raw !== undefined && Object.keys(others).length === 0;
+  const logged = series.summaries.find((summary) => summary !== null)?.name;
+  return (isForeign ? logged : undefined) ?? seriesName(series);
 }
 
 function wordOf(direction: "min" | "max"): string {

@@ -1,7 +1,7 @@
 /** From the series of a run to its charts: one a key, with a line for each series. */
 import type { LineSource } from "@/charts/following";
 import { visitColours } from "@/charts/line_colours";
-import { asNumber, seriesName, type Series } from "@/state/series";
+import { asNumber, labelsText, seriesName, type Series } from "@/state/series";
 
 export interface ChartOfKey {
   readonly key: string;
@@ -69,11 +69,8 @@ function chartOf(
 }
 
 /** Returns what a line is called in its chart, whose title is the key already. */
-function lineName({ key, labels, name }: Series): string {
-  const entries = Object.entries(labels);
-  if (entries.length === 0) return key;
-  if ("raw" in labels) return name;
-  return entries.map(([label, value]) => `${label}=${value}`).join(", ");
+function lineName(series: Series): string {
+  return Object.keys(series.labels).length === 0 ? series.key : labelsText(series);
 }
 
 /** Returns the charts that have every word that is looked for. */
