@@ -269,6 +269,19 @@ def test_a_project_without_runs_says_how_to_begin(every_view: View, api: mapi.Cl
     every_view.shoot()
 
 
+def test_a_project_without_runs_leads_to_another_one_as_soon_as_it_is_made(
+    view: View, api: mapi.Client
+) -> None:
+    page = view.open(address(api))
+    expect(page.get_by_text("This project has no runs yet.")).to_be_visible()
+    # As `et push --watch` makes it for the first run of a folder.
+    made = f"{api.project}-made"
+    api.projects.create(made)
+    page.get_by_role("link", name=made).click()
+    expect(page).to_have_url(re.compile(f"project={made}$"))
+    expect(page.get_by_role("combobox", name="Project")).to_have_value(made)
+
+
 def test_keys_lead_to_a_run_and_to_the_filter(view: View, api: mapi.Client) -> None:
     three_runs(api)
     page = view.open(address(api))

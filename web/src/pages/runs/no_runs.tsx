@@ -1,23 +1,33 @@
 /** A table without runs says why, and what to do. */
 import { Button } from "@mantine/core";
-import type { ReactElement, ReactNode } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Fragment, type ReactElement, type ReactNode } from "react";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
+import { projectsQuery } from "@/state/projects";
 import { Empty } from "@/widgets/empty";
 
-const FIRST_RUN = `import mapi
+/** How often projects are asked for where the one that is shown has nothing: the first run makes one. */
+const LOOK_MS = 3_000;
+const NAMED_MAX = 8;
 
-api = mapi.Client()
-with api.runs.create(name="first") as run:
-    for step in range(100):
-        run.log({"loss": 1 / (step + 1)}, step=step)`;
+function firstRun(project: string): string {
+  return `import expr_tracker as et
+
+run = et.init(project=${JSON.stringify(project)}, backends=["mapi"])
+for step in range(100):
+    run.log({"loss": 1 / (step + 1)}, step=step)
+run.finish()`;
+}
 
 export function NoRuns(props: {
+  project: string;
   search: RunsSearch;
   scope: string | undefined;
   empty: ReactNode;
   onSearch: (change: RunsChange) => void;
 }): ReactElement {
-  const { search, scope, empty, onSearch } = props;
+  const { project, search, scope, empty, onSearch } = props;
   if (search.trash === true) return <Empty title="The trash is empty." />;
   if (search.filter !== undefined) {
     return (
@@ -43,8 +53,31 @@ export function NoRuns(props: {
     );
   }
   return (
-    <Empty title="This project has no runs yet." code={FIRST_RUN}>
-      The first one appears here as soon as it begins. In Python:
+    <Empty title="This project has no runs yet." code={firstRun(project)}>
+      The first one appears here as soon as it begins.
+      <OtherProjects project={project} /> In Python:
     </Empty>
+  );
+}
+
+/** Runs that are brought here may have made a project that is called as their own. */
+function OtherProjects(props: { project: string }): ReactElement | null {
+  const projects = useQuery({ ...projectsQuery, refetchInterval: LOOK_MS });
+  const others = (projects.data ?? []).filter(({ name }) => name !== props.project);
+  if (others.length === 0) return null;
+  return (
+    <>
+      {" "}
+      Other projects:{" "}
+      {others.slice(0, NAMED_MAX).map(({ name }, at) => (
+        <Fragment key={name}>
+          {at > 0 && ", "}
+          <Link to="/runs" search={{ project: name }}>
+            {name}
+          </Link>
+        </Fragment>
+      ))}
+      {others.length > NAMED_MAX && ", …"}.
+    </>
   );
 }

@@ -147,7 +147,13 @@ export function RunsView(props: RunsViewProps): ReactElement {
           <Waiting />
         ) : rows.length === 0 && live.waiting.fresh.length === 0 ? (
           <div className={classes.failure}>
-            <NoRuns search={search} empty={props.empty} scope={scope} onSearch={onSearch} />
+            <NoRuns
+              project={project}
+              search={search}
+              empty={props.empty}
+              scope={scope}
+              onSearch={onSearch}
+            />
           </div>
         ) : (
           <RunsTable
