@@ -42,6 +42,7 @@ class LineFileSource(ABC):
         path: of the file.
         key: the producer.
         writer: the queue's name.
+        again: whether all is sent from the first line.
     """
 
     what: ClassVar[str]
@@ -49,10 +50,11 @@ class LineFileSource(ABC):
     items_max: ClassVar[int]
     """About how many a piece should come to."""
 
-    def __init__(self, path: Path, key: StreamKey, *, writer: str) -> None:
+    def __init__(self, path: Path, key: StreamKey, *, writer: str, again: bool = False) -> None:
         self.key = key
         self._path = path
         self._writer = writer
+        self._again = again
         self.file = writer
         self._producer = Producer(key.stream or "", key.rank)
         self._pieces = Pieces(self.items_max)
@@ -107,11 +109,15 @@ class LineFileSource(ABC):
             self._queue = current_queue(
                 lambda name: Queue(delivery, name, label=self.key.label, what=self.what),
                 lambda writers: current_name(
-                    self._writer, writers, lambda one: fits(file.read, one, size=file.size)
+                    self._writer,
+                    writers,
+                    lambda one: fits(file.read, one, size=file.size),
+                    again=self._again,
                 ),
                 delivery=delivery,
                 request=lambda place: self.move(delivery, place),
             )
+            self._again = False
         return self._queue
 
 

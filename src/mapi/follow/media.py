@@ -7,11 +7,13 @@ finds the queue further on, and changes nothing.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from expr_tracker.errors import TrackerError
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.media.table import read_table
 from expr_tracker.store.bounds import path_within
 from expr_tracker.store.files import RunFiles
@@ -38,11 +40,20 @@ if TYPE_CHECKING:
     from mapi.follow.queues import Queue
     from mapi.sdk.queueing import Place
 
-__all__ = ["MediaContent", "MediaSource", "NoContentError", "content_of"]
+__all__ = ["MediaContent", "MediaSource", "NoContentError", "UnreadableError", "content_of"]
+
+
+_MISSING: Final = "left out: its file is missing"
+#: Of a name that no file has, or can have.
+_NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 
 
 class NoContentError(Exception):
     """The platform keeps nothing of an item; the text says why."""
+
+
+class UnreadableError(NoContentError):
+    """This machine does not give the file of an item out now, which it may another time."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +75,13 @@ def content_of(directory: Path, reference: MediaReference) -> MediaContent:
     """Return what the platform keeps of an item.
 
     Raises:
+        UnreadableError: its file cannot be read now.
         NoContentError: it keeps nothing of it.
-        OSError: the file cannot be read.
     """
     path = path_within(directory, reference.path)
-    if path is None or not path.is_file():
-        raise NoContentError("left out: its file is missing")
     try:
+        if path is None or not path.is_file():
+            raise NoContentError(_MISSING)
         if reference.is_table:
             return _table(path)
         if path.stat().st_size > MEDIA_BYTES_MAX:
@@ -81,11 +92,19 @@ def content_of(directory: Path, reference: MediaReference) -> MediaContent:
         return MediaContent(content_of_image(content)[0])
     except (InvalidError, TrackerError, ValueError) as error:
         raise NoContentError(f"left out: {error}") from error
+    except OSError as error:
+        if is_from_signal(error):
+            raise
+        if error.errno in _NO_FILE:
+            raise NoContentError(_MISSING) from error
+        raise UnreadableError(f"{reference.path}: {error.strerror}") from error
 
 
 def _table(path: Path) -> MediaContent:
     document = read_table(path)
     changes: list[str] = []
+    if not all(isinstance(row, list) for row in document["data"]):
+        raise NoContentError("left out: its file is no table, for a row of it is no list")
     rows = [[_cell(cell, changes) for cell in row] for row in document["data"]]
     names = [storable(str(name), changes) for name in document["columns"]]
     return MediaContent(content_of_table(names, rows)[0], tuple(changes))
@@ -107,14 +126,15 @@ class MediaSource(LineFileSource):
     Args:
         directory: of the run.
         key: the producer.
+        again: whether all are sent from the first row: what is there already stays.
     """
 
     what: ClassVar[str] = "media item"
     items_max: ClassVar[int] = 20
 
-    def __init__(self, directory: Path, key: StreamKey) -> None:
+    def __init__(self, directory: Path, key: StreamKey, *, again: bool = False) -> None:
         path = RunFiles(directory, key).metrics
-        super().__init__(path, key, writer=f"media of {path.name}")
+        super().__init__(path, key, writer=f"media of {path.name}", again=again)
         self._directory = directory
 
     def move(self, delivery: Delivery, place: Place) -> BatchAnswer:
@@ -162,8 +182,11 @@ class MediaSource(LineFileSource):
                 number, lambda place: self._send(delivery, reference, content, place=place)
             )
         except (NoContentError, RefusedError) as error:
-            is_refused = isinstance(error, RefusedError)
-            losses.add(label, self.what, f"refused: {error}" if is_refused else str(error))
+            if isinstance(error, UnreadableError):
+                losses.fail(f"{label}: {error}; it is left out until a push with --again")
+            else:
+                is_refused = isinstance(error, RefusedError)
+                losses.add(label, self.what, f"refused: {error}" if is_refused else str(error))
             return number == queue.stands or self.move_to(delivery, queue, number)
         if answer is not None and answer.accepted:
             for reason in content.changes:

@@ -91,7 +91,7 @@ class Sources:
                 MetricsSource(path, key, again=self._again, batch_points=self._batch_points)
                 for key in meant
             ),
-            *(MediaSource(path, key) for key in meant),
+            *(MediaSource(path, key, again=self._again) for key in meant),
             *(SpansSource(path, key) for key in self._meant(stream_keys(path, "spans"))),
             *(ConsoleSource(path, key) for key in self._meant(stream_keys(path, "console"))),
         ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import math
 import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import example, given
@@ -15,6 +18,9 @@ from hypothesis import strategies as st
 from tests.mapi.callers import make_token
 
 from expr_tracker.cli import main
+from expr_tracker.media.png import png_from_array
+from expr_tracker.store.regular import read_regular
+from mapi.follow import media
 from mapi.follow.console import line_of_output
 from mapi.follow.deliveries import Delivery
 from mapi.follow.instants import instant_of, is_taken, now_us, time_us_of
@@ -294,3 +300,52 @@ def test_pins_are_one_request_for_many_and_are_sent_when_they_change(
     assert calls == [300, 300, 1]
     values = {one.key: one.last_value for one in api.runs.metrics(report.run or "")}
     assert values["p7"] == 9.0
+
+
+def picture(path: Path, name: str) -> dict[str, Any]:
+    """Write an image of a run's media; return what a row has of it."""
+    content = png_from_array(np.full((2, 3, 3), 200, dtype=np.uint8))[0]
+    (path / "media").mkdir(exist_ok=True)
+    (path / name).write_bytes(content)
+    return {"_type": "image", "path": name, "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def test_a_media_file_that_cannot_be_read_costs_the_other_items_nothing(
+    api: mapi.Client, pushed: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = handmade(tmp_path, [])
+    good, closed = picture(path, "media/good.png"), picture(path, "media/closed.png")
+    long = {**good, "path": f"media/{'x' * 5000}.png"}
+    (path / "media" / "none.table.json").write_text('{"columns": ["a"], "data": [5]}')
+    no_table = {"_type": "table", "path": "media/none.table.json", "sha256": "x"}
+    found = [long, good, closed, {**good, "path": "media/nul\0.png"}, no_table, good]
+    (path / "metrics.jsonl").write_text(
+        "".join(json.dumps(row(step, image=one)) + "\n" for step, one in enumerate(found))
+    )
+
+    def refused(file: Path) -> bytes:
+        if file.name == "closed.png":
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return read_regular(file)
+
+    with monkeypatch.context() as closing:
+        closing.setattr(media, "read_regular", refused)
+        (report,) = pushed(tmp_path)
+        assert report.problems == [
+            "default: media/closed.png: Permission denied; it is left out until a push with --again"
+        ]
+        assert "default: 2 media items left out: its file is missing" in report.notes
+        assert any("no table" in note for note in report.notes)
+        run = report.run or ""
+        assert sorted(one.step or 0 for one in api.runs.media(run)) == [1, 5]
+        proof = prove(api, path)
+        assert proof.differences == []
+        assert proof.problems == [
+            "default: media not compared: media/closed.png: Permission denied"
+        ]
+    (after,) = pushed(tmp_path)
+    assert after.problems == []
+    assert [(one.kind, one.step) for one in prove(api, path).differences] == [("missing", 2)]
+    pushed(tmp_path, again=True)
+    assert sorted(one.step or 0 for one in api.runs.media(run)) == [1, 2, 5]
+    assert prove(api, path).is_equal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.reader import LineFile
 from mapi.follow.instants import now_us
-from mapi.follow.media import NoContentError, content_of
+from mapi.follow.media import NoContentError, UnreadableError, content_of
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.references import references_of_lines
 from mapi.series.name_map import name_from_series, writer_from_labels
@@ -50,19 +50,7 @@ def compare_media(
         keys: the producers.
         differences: takes in what is found.
     """
-    left: dict[_Place, _Item] = {}
-    for key in keys:
-        for reference in _references(RunFiles(directory, key).metrics):
-            writer = key.stream or "", key.rank
-            place: _Place = (*writer, reference.key, reference.labels, reference.step)
-            try:
-                content = content_of(directory, reference)
-            except NoContentError as error:
-                differences.note("media item", str(error))
-                continue
-            time_us = reference.time_us if reference.has_time else None
-            # Of one that is logged again the later stays.
-            left[place] = _Item(content.sha256, reference.caption[:CAPTION_LENGTH_MAX], time_us)
+    left = _in_files(directory, keys, differences)
     for there in runs.media(run):
         place = _place_of(there)
         differences.compare("media item")
@@ -79,6 +67,29 @@ def compare_media(
     for place, mine in left.items():
         differences.compare("media item")
         _add(differences, "missing", place, files=mine.sha256)
+
+
+def _in_files(
+    directory: Path, keys: Iterable[StreamKey], differences: Differences
+) -> dict[_Place, _Item]:
+    """Return the items that the files have for the platform."""
+    left: dict[_Place, _Item] = {}
+    for key in keys:
+        for reference in _references(RunFiles(directory, key).metrics):
+            writer = key.stream or "", key.rank
+            place: _Place = (*writer, reference.key, reference.labels, reference.step)
+            try:
+                content = content_of(directory, reference)
+            except UnreadableError as error:
+                differences.problems.append(f"{key.label}: media not compared: {error}")
+                continue
+            except NoContentError as error:
+                differences.note("media item", str(error))
+                continue
+            time_us = reference.time_us if reference.has_time else None
+            # Of one that is logged again the later stays.
+            left[place] = _Item(content.sha256, reference.caption[:CAPTION_LENGTH_MAX], time_us)
+    return left
 
 
 def _references(path: Path) -> Iterator[MediaReference]:
