@@ -130,14 +130,13 @@ def test_the_comparison_is_for_everybody(every_view: View, api: mapi.Client) -> 
     opened(every_view, api, ids)
     expect(every_view.page.get_by_role("heading", name="Notes")).to_be_visible()
     every_view.settle()
-    # Charts have tests of their own.
-    every_view.axe(without=("figure",))
+    every_view.axe()
     every_view.check_width()
     every_view.shoot("parallel")
     opened(every_view, api, ids, "&plot=scatter")
     expect(every_view.page.get_by_role("heading", name="Notes")).to_be_visible()
     every_view.settle()
-    every_view.axe(without=("figure",))
+    every_view.axe()
 
 
 def test_a_name_that_no_label_has_room_for_is_told_in_full(view: View, api: mapi.Client) -> None:

@@ -9,10 +9,14 @@ import math
 import random
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
+from tests.browser.views import Look
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import Locator, Page
     from tests.browser.views import View
 
@@ -86,6 +90,22 @@ def test_charts_are_for_everybody(every_view: View, api: mapi.Client) -> None:
     every_view.open(f"/runs/{run}?project={api.project}&full=loss&x=time&logy=true")
     dialog = page.get_by_role("dialog", name="loss")
     expect(dialog.locator("canvas")).to_be_visible()
+    every_view.axe()
+    every_view.shoot("full")
+
+
+def test_the_lines_of_a_long_legend_are_for_everybody(
+    every_view: View, api: mapi.Client
+) -> None:
+    run = api.runs.create(name="many lines")
+    for at in range(30):
+        api.runs.log_series(run.id, "loss", [1.0, at / 30], labels={"fold": f"fold {at}"})
+    page = every_view.open(f"/runs/{run.id}?project={api.project}")
+    expect(chart_of(page, "loss")).to_contain_text("40 points, exact")
+    every_view.axe()
+    every_view.shoot("chart")
+    page.get_by_label("Full screen").click()
+    expect(page.get_by_role("dialog", name="loss").locator("canvas")).to_be_visible()
     every_view.axe()
     every_view.shoot("full")
 
@@ -164,6 +184,52 @@ def test_a_search_goes_on_while_one_types(view: View, api: mapi.Client) -> None:
     page.get_by_role("tab", name="Params").click()
     page.go_back()
     expect(box).to_have_value("abcloss")
+
+
+def test_two_fingers_zoom_and_a_button_leads_back(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    run = make_curves(api)
+    view = open_view(Look("light", 390, 844))
+    page = view.open(f"/runs/{run}?project={api.project}&charts=time_ms")
+    chart = chart_of(page, "time_ms")
+    expect(chart).to_contain_text("120 points, exact")
+    drawing = drawing_of(page, "time_ms").bounding_box()
+    assert drawing is not None
+    middle, height = drawing["x"] + 0.6 * drawing["width"], drawing["y"] + 80
+    fingers = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *shares: float) -> None:
+        fingers.send(
+            "Input.dispatchTouchEvent",
+            {
+                "type": kind,
+                "touchPoints": [
+                    {"x": middle + share * drawing["width"], "y": height, "id": at}
+                    for at, share in enumerate(shares)
+                ],
+            },
+        )
+
+    touch("touchStart", -0.05)
+    touch("touchStart", -0.05, 0.05)
+    for apart in (0.1, 0.15, 0.2):
+        touch("touchMove", -apart, apart)
+    touch("touchEnd")
+    page.wait_for_url(re.compile("zoom="))
+    expect(chart).not_to_contain_text("120 points")
+    low, high = json.loads(parse_qs(urlsplit(page.url).query)["zoom"][0])
+    # Four times as far apart: a quarter is seen, around what lay between the fingers.
+    assert 25 < high - low < 35
+    assert low < 119 * 0.6 < high
+    chart.get_by_role("button", name="Show all").click()
+    expect(chart).to_contain_text("120 points, exact")
+    # One finger reads.
+    touch("touchStart", 0.0)
+    touch("touchMove", 0.02)
+    touch("touchMove", 0.1)
+    touch("touchEnd")
+    expect(chart.get_by_role("status")).to_contain_text("step")
 
 
 def test_curves_go_over_another_metric(view: View, api: mapi.Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -80,3 +81,30 @@ def test_a_million_points_are_exact_where_one_zooms(view: View, api: mapi.Client
     grown = heap_bytes(page) - before
     print(f"a million points: {before / 2**20:.0f} MiB, {grown / 2**20:+.1f} MiB by zooming")
     assert grown < GROWTH_BYTES_MAX
+
+
+def test_a_curve_that_is_too_long_for_an_axis_says_what_it_leaves_out(
+    view: View, api: mapi.Client
+) -> None:
+    run = api.runs.create(name="longer")
+    length = POINTS + 2 * BLOCK
+    for start in range(0, length, BLOCK):
+        steps = range(start, start + BLOCK)
+        api.runs.log_series(run.id, "loss", [float(step) for step in steps], steps=list(steps))
+    view.expected_statuses.add(422)
+    page = view.open(f"/runs/{run.id}?project={api.project}&x=run_time")
+    loss = chart_of(page, "loss")
+    # The server sorts nearly a million points by their times.
+    expect(loss).to_contain_text("left out: too many but over steps", timeout=60_000)
+    said = loss.inner_text()
+    shown, left_out = (
+        int(re.sub(r"\D", "", found))
+        for pattern in (r"([\d\s]+) points", r"oldest ([\d\s]+) left out")
+        for found in re.findall(pattern, said)[:1]
+    )
+    assert shown + left_out == length
+    assert 950_000 < shown <= POINTS
+    page.get_by_role("combobox", name="Drawn over").click()
+    page.get_by_role("option", name="over steps").click()
+    expect(loss).to_contain_text("1 100 000 points, in buckets")
+    expect(loss).not_to_contain_text("left out")

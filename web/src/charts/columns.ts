@@ -32,6 +32,8 @@ export interface CurveData extends Columns {
   readonly total: number;
   /** Of them, those that have no place on the axis. */
   readonly withoutX: number;
+  /** Points of lower steps that no entry stands for: more cannot be drawn over the axis. */
+  readonly leftOut: number;
   /** Whether each entry is a point. */
   readonly isExact: boolean;
   /** Points in the range that retention has deleted; null: none. */
@@ -154,6 +156,7 @@ export function dataFromCurve(curve: Schemas["Curve"]): CurveData {
       ...columns,
       total: curve.points_total,
       withoutX: curve.points_without_x ?? 0,
+      leftOut: 0,
       isExact: columns.count.every((count) => count === 1),
       pruned,
     };
@@ -168,6 +171,7 @@ export function dataFromCurve(curve: Schemas["Curve"]): CurveData {
     ...shared(fill(rows.length, (at) => rows[at] as Record<Name, number>)),
     total: curve.points_total,
     withoutX: (curve.points?.length ?? 0) - rows.length,
+    leftOut: 0,
     isExact: true,
     pruned,
   };
@@ -198,6 +202,7 @@ export function appendPoints(known: CurveData, newer: CurveData): CurveData | nu
     ...columns,
     total: known.total + newer.total,
     withoutX: known.withoutX + newer.withoutX,
+    leftOut: known.leftOut,
     isExact: known.isExact && newer.isExact,
     pruned: known.pruned,
   };
@@ -260,6 +265,7 @@ export const NO_POINTS: CurveData = {
   ...fill(0, () => pointEntry(0, 0, 0)),
   total: 0,
   withoutX: 0,
+  leftOut: 0,
   isExact: true,
   pruned: null,
 };

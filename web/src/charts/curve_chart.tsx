@@ -197,7 +197,8 @@ function Content(props: ContentProps): ReactElement {
         <Instead {...{ height, isWaiting, failure }} hasLines={shown.length > 0} />
       )}
       <p className={classes.notes} title={noteText}>
-        <span>{notes.points}</span>
+        {/* Nobody knows yet how many there are. */}
+        {(drawn.length > 0 || !isWaiting) && <span>{notes.points}</span>}
         {notes.missing.map((text) => (
           <span key={text} className={classes.missing}>
             {text}

@@ -161,6 +161,10 @@ export function notesOf(lines: readonly DrawnLine[], view: View | null): Notes {
   for (const [count, word] of words) if (count > 0) missing.push(`${wholeNumber(count)} ${word}`);
   const withoutX = sum(curves.map((data) => data.withoutX));
   if (withoutX > 0) missing.push(`${wholeNumber(withoutX)} without a place on this axis`);
+  const leftOut = sum(curves.map((data) => data.leftOut));
+  if (leftOut > 0) {
+    missing.push(`the oldest ${wholeNumber(leftOut)} left out: too many but over steps`);
+  }
   const pruned = curves.filter((data) => data.pruned !== null).length;
   if (pruned > 0) missing.push(`older points of ${pruned} deleted by retention`);
   return { points, missing };

@@ -11,9 +11,13 @@ import classes from "@/charts/plot.module.css";
 import { panned, zoomed, type Range } from "@/charts/scales";
 import type { DrawnLine, View } from "@/charts/scene";
 import type { Axis } from "@/charts/reading";
+import { followTouches, pinched, type Pair } from "@/charts/touches";
+import { Throttle } from "@/state/throttle";
 
 const ZOOM = 0.5;
 const PAN = 0.25;
+/** While fingers move, the points of a zoom are asked for so often. */
+const PINCH_MS = 80;
 /** More values than this hide the drawing behind them. */
 const TOLD_MAX = 12;
 
@@ -53,7 +57,8 @@ export function Plot(props: PlotProps): ReactElement {
   const { view, picture, height, group } = props;
   const host = useRef<HTMLDivElement>(null);
   const frame = useRef<Frame | null>(null);
-  const latest = useRef({ view, picture });
+  const { whole } = props;
+  const latest = useRef({ view, picture, whole });
   // A frame has room for a label from its beginning, or has none.
   const hasLabel = picture.yLabel !== "";
   const [isPointed, setIsPointed] = useState(false);
@@ -62,10 +67,10 @@ export function Plot(props: PlotProps): ReactElement {
   const [plotBox, setPlotBox] = useState({ left: 0, width: 1 });
 
   useEffect(() => {
-    latest.current = { view, picture };
+    latest.current = { view, picture, whole };
     frame.current?.show(picture);
     frame.current?.pointAt(shareOf(group.hover, view));
-  }, [view, picture, group]);
+  }, [view, picture, whole, group]);
 
   useEffect(() => {
     const element = host.current;
@@ -89,6 +94,19 @@ export function Plot(props: PlotProps): ReactElement {
         group.zoomTo(null);
       },
     };
+    let begun: Range = latest.current.view.x;
+    let fingers: { from: Pair; to: Pair } | null = null;
+    const pinch = new Throttle(PINCH_MS, () => {
+      if (fingers === null) return;
+      const { xScale } = latest.current.view;
+      const limits: Range = [
+        xScale.to(latest.current.whole[0]),
+        xScale.to(latest.current.whole[1]),
+      ];
+      const [low, high] = pinched(begun, fingers, limits);
+      const isAll = high - low >= limits[1] - limits[0];
+      group.zoomTo(isAll ? null : [xScale.from(low), xScale.from(high)]);
+    });
     const size = { width: Math.max(80, element.clientWidth), height };
     const made = new Frame(element, size, latest.current.picture, gestures);
     frame.current = made;
@@ -101,7 +119,24 @@ export function Plot(props: PlotProps): ReactElement {
       noteBox();
     });
     observer.observe(element);
+    const leave = followTouches(element, {
+      box: () => made.box,
+      onPoint: (share) => {
+        setIsPointed(true);
+        group.pointAt(place(Math.max(0, Math.min(1, share))));
+      },
+      onBegin: () => {
+        begun = latest.current.view.x;
+        group.pointAt(null);
+      },
+      onMove: (pairs) => {
+        fingers = pairs;
+        pinch.ask();
+      },
+    });
     return () => {
+      leave();
+      pinch.end();
       observer.disconnect();
       made.destroy();
       frame.current = null;

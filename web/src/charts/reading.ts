@@ -1,6 +1,7 @@
 /** The points of curves, as the server has them; kept for a while. */
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, ApiError, bodyOf, type Schemas } from "@/api/client";
 import { dataFromCurve, type CurveData } from "@/charts/columns";
+import { newestOf } from "@/charts/newest";
 
 /** One series of one run. */
 export interface SeriesName {
@@ -73,15 +74,40 @@ export function curveKey(name: SeriesName, stretch: Stretch): readonly unknown[]
   return ["curve", run, key, labels, attempt, stretch.axis, stretch];
 }
 
-/** Reads a curve: its points where they fit into the buckets, else the buckets. */
+/** So many buckets tell well enough where the newest points begin; the server gives no more. */
+const BUCKETS_MAX = 4_000;
+
+/**
+ * Reads a curve: its points where they fit into the buckets, else the buckets. One that is too long
+ * for another axis than steps has its newest points, and says how many are left out.
+ */
 export async function readCurve(
   name: SeriesName,
   stretch: Stretch,
   signal?: AbortSignal,
 ): Promise<CurveData> {
   const { axis, from, to, buckets } = stretch;
-  const asked = { ...about(name, axis), from, buckets, ...(to === null ? {} : { to }) };
-  return dataFromCurve(await ask(name, asked, signal));
+  const asked: Asked = { ...about(name, axis), from, buckets, ...(to === null ? {} : { to }) };
+  try {
+    return dataFromCurve(await ask(name, asked, signal));
+  } catch (error) {
+    if (axis === "step" || !isAboutAxis(error)) throw error;
+    const bySteps = { ...asked, ...about(name, "step"), buckets: BUCKETS_MAX };
+    delete bySteps.x;
+    const newest = newestOf((await ask(name, bySteps, signal)).buckets ?? []);
+    if (newest === null) throw error;
+    const { from: first, leftOut, total } = newest;
+    return { ...dataFromCurve(await ask(name, { ...asked, from: first }, signal)), leftOut, total };
+  }
+}
+
+/** Whether the server cannot draw over the axis; one reason is that the curve is too long. */
+function isAboutAxis(error: unknown): boolean {
+  return (
+    error instanceof ApiError &&
+    error.status === 422 &&
+    (error.problem?.errors ?? []).some(({ pointer }) => pointer === "/query/x")
+  );
 }
 
 /** Reads the points behind a step; null where there are more than so many. */

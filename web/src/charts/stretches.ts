@@ -56,6 +56,7 @@ export function spliced(
     ...columns,
     total: overview.total,
     withoutX: overview.withoutX,
+    leftOut: overview.leftOut,
     isExact: part.isExact,
     pruned: overview.pruned,
   };
