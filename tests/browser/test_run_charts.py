@@ -94,9 +94,7 @@ def test_charts_are_for_everybody(every_view: View, api: mapi.Client) -> None:
     every_view.shoot("full")
 
 
-def test_the_lines_of_a_long_legend_are_for_everybody(
-    every_view: View, api: mapi.Client
-) -> None:
+def test_the_lines_of_a_long_legend_are_for_everybody(every_view: View, api: mapi.Client) -> None:
     run = api.runs.create(name="many lines")
     for at in range(30):
         api.runs.log_series(run.id, "loss", [1.0, at / 30], labels={"fold": f"fold {at}"})

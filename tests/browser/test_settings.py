@@ -85,3 +85,44 @@ def test_every_part_is_for_everybody(every_view: View, api: mapi.Client, tab: st
     every_view.axe()
     every_view.check_width()
     every_view.shoot(tab)
+
+
+def test_limits_have_what_was_used_of_them_and_what_had_no_room(
+    view: View, api: mapi.Client, platform: Server
+) -> None:
+    answer = httpx.put(
+        f"{platform.url}/v1/limits",
+        json={"project": api.project, "tracking": {"tags": 4}},
+        headers={"Authorization": f"Bearer {platform.token}"},
+    )
+    assert answer.status_code == 200, answer.text
+    api.runs.create(name="two", tags={"a": "1", "b": "2"})
+    api.runs.create(name="five", tags={str(at): "1" for at in range(5)})
+    page = view.open(f"/settings?tab=limits&project={api.project}")
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="tags"))
+    expect(row.get_by_role("cell").nth(0)).to_have_text("4")
+    expect(row.get_by_role("cell").nth(1)).to_have_text("4")
+    expect(row.get_by_role("cell").nth(3)).to_have_text("1 of 1 run")
+
+
+def test_retention_tells_how_long_what_is_kept_and_what_would_go(
+    every_view: View, api: mapi.Client, platform: Server
+) -> None:
+    with api.runs.create(name="best") as run:
+        run.log({"loss": 0.5}, step=0)
+    rule = ("--project", api.project or "", "--best", "3", "--by", "metrics.loss.min")
+    done = run_mapi(platform.home, "admin", "retention", "set", *rule)
+    assert done.returncode == 0, done.stderr
+    page = every_view.open(f"/settings?tab=retention&project={api.project}")
+    days = page.get_by_role("region", name="How long what is kept")
+    expect(days.get_by_role("row", name="Runs in the trash")).to_contain_text("30 days")
+    expect(days.get_by_role("row", name="Points with a step")).to_contain_text("for ever")
+    expect(page.get_by_text("nothing was deleted by it")).to_be_visible()
+    expect(page.get_by_text("Nothing: no run is old enough.")).to_be_visible()
+    rules = page.get_by_role("region", name="What is kept whatever its age")
+    expect(rules.get_by_role("row", name=api.project or "")).to_contain_text(
+        "the best 3 by metrics.loss.min"
+    )
+    every_view.axe()
+    every_view.check_width()
+    every_view.shoot("rules")

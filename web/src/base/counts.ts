@@ -1,4 +1,4 @@
-/** Counts by name, as one text. */
+/** Counts as texts. */
 import { wholeNumber } from "@/base/numbers";
 
 /** Returns `3 points_per_series, 1 tags`; what is none is left out. */
@@ -7,4 +7,9 @@ export function countsText(counts: Record<string, number>): string {
     .filter(([, count]) => count > 0)
     .map(([name, count]) => `${wholeNumber(count)} ${name}`)
     .join(", ");
+}
+
+/** Returns a count with its noun. */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${wholeNumber(count)} ${count === 1 ? one : several}`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { counted, fateOfRuns } from "@/pages/experiments/words";
+import { fateOfRuns } from "@/pages/experiments/words";
 
 describe("fateOfRuns", () => {
   it("says that runs stay and views go", () => {
@@ -12,15 +12,5 @@ describe("fateOfRuns", () => {
 
   it("promises nothing about views while they are not known", () => {
     expect(fateOfRuns(0, undefined)).toContain("saved views are deleted");
-  });
-});
-
-describe("counted", () => {
-  it("has the noun in the number of the count", () => {
-    expect([counted(0, "run"), counted(1, "run"), counted(1234, "run")]).toEqual([
-      "0 runs",
-      "1 run",
-      "1 234 runs",
-    ]);
   });
 });

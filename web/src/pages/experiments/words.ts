@@ -1,10 +1,6 @@
 /** What is said of experiments; pure. */
+import { counted } from "@/base/counts";
 import { wholeNumber } from "@/base/numbers";
-
-/** Returns a count with its noun. */
-export function counted(count: number, one: string, several = `${one}s`): string {
-  return `${wholeNumber(count)} ${count === 1 ? one : several}`;
-}
 
 /**
  * Says what becomes of the runs and the views of an experiment that is deleted.

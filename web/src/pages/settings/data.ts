@@ -43,6 +43,16 @@ export const usageQuery = queryOptions({
   queryFn: async ({ signal }) => bodyOf(await api.GET("/v1/usage", { signal })),
 });
 
+export type Retention = Schemas["RetentionAnswer"];
+
+/** A dry run counts all that is old: it is read when it is looked at, and not by itself again. */
+export const retentionQuery = queryOptions({
+  queryKey: ["retention"],
+  staleTime: 60_000,
+  queryFn: async ({ signal }): Promise<Retention> =>
+    bodyOf(await api.GET("/v1/retention", { signal })),
+});
+
 const AUDIT_PAGE = 100;
 
 export const auditQuery = infiniteQueryOptions({

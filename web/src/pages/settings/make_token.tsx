@@ -1,15 +1,14 @@
 /** The form that makes a token. */
-import { Button, Checkbox, Group, Modal, NativeSelect, Select, TextInput } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { Checkbox, Group, NativeSelect, Select, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api, bodyOf } from "@/api/client";
 import type { Session } from "@/api/session";
 import { tokensQuery, type NewToken, type Scope } from "@/pages/settings/data";
-import classes from "@/pages/settings/settings.module.css";
 import { expiresIn, LIVES } from "@/pages/settings/token_state";
 import { projectsQuery } from "@/state/projects";
 import { queries } from "@/state/queries";
-import { Failure } from "@/widgets/failure";
+import { DialogForm, FormDialog } from "@/widgets/dialog_form";
 
 const SCOPES: readonly { scope: Scope; says: string }[] = [
   { scope: "runs:read", says: "read runs" },
@@ -25,9 +24,9 @@ interface Props {
 
 export function MakeToken(props: Props & { isOpen: boolean }): ReactElement {
   return (
-    <Modal opened={props.isOpen} onClose={props.onClose} title="New token">
+    <FormDialog title="New token" isOpen={props.isOpen} onClose={props.onClose}>
       <Form {...props} />
-    </Modal>
+    </FormDialog>
   );
 }
 
@@ -39,31 +38,29 @@ function Form(props: Props): ReactElement {
   const [project, setProject] = useState<string | null>(session.project);
   const [days, setDays] = useState("90");
   const [isService, setService] = useState(false);
-  const make = useMutation({
-    mutationFn: async () => {
-      const made = bodyOf(
-        await api.POST("/v1/tokens", {
-          body: {
-            name: name.trim(),
-            scopes: scopes as Scope[],
-            project,
-            expires: expiresIn(days, Date.now()),
-            is_service: isService,
-          },
-        }),
-      );
-      await queries.invalidateQueries({ queryKey: tokensQuery.queryKey });
-      return made;
-    },
-    onSuccess: onMade,
-  });
+  const make = async (): Promise<NewToken> => {
+    const made = bodyOf(
+      await api.POST("/v1/tokens", {
+        body: {
+          name: name.trim(),
+          scopes: scopes as Scope[],
+          project,
+          expires: expiresIn(days, Date.now()),
+          is_service: isService,
+        },
+      }),
+    );
+    await queries.invalidateQueries({ queryKey: tokensQuery.queryKey });
+    return made;
+  };
   return (
-    <form
-      className={classes.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        make.mutate();
-      }}
+    <DialogForm
+      verb="Make"
+      failure="It was not made"
+      isReady={name.trim() !== "" && scopes.length > 0}
+      work={make}
+      onDone={onMade}
+      onCancel={onClose}
     >
       <TextInput
         label="Name"
@@ -109,19 +106,6 @@ function Form(props: Props): ReactElement {
           }}
         />
       )}
-      {make.error !== null && <Failure error={make.error} title="It was not made" />}
-      <Group gap={8}>
-        <Button
-          type="submit"
-          loading={make.isPending}
-          disabled={name.trim() === "" || scopes.length === 0}
-        >
-          Make
-        </Button>
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-      </Group>
-    </form>
+    </DialogForm>
   );
 }

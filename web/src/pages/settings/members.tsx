@@ -1,5 +1,5 @@
 /** Members: who has which role, in one project or in all. */
-import { Button, Group, Modal, NativeSelect, Select, TextInput } from "@mantine/core";
+import { Button, NativeSelect, Select, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
@@ -11,8 +11,8 @@ import classes from "@/pages/settings/settings.module.css";
 import { projectsQuery } from "@/state/projects";
 import { queries } from "@/state/queries";
 import { mayAdministrate } from "@/state/rights";
+import { DialogForm, FormDialog } from "@/widgets/dialog_form";
 import { Empty } from "@/widgets/empty";
-import { Failure } from "@/widgets/failure";
 import { Moment } from "@/widgets/moment";
 import { tell } from "@/widgets/notice";
 import { QuietHead, Rows, rows } from "@/widgets/rows";
@@ -86,12 +86,12 @@ export function Members(props: { session: Session }): ReactElement {
           )
         }
       </Part>
-      <Modal
-        opened={isAdding}
+      <FormDialog
+        title="Give a role"
+        isOpen={isAdding}
         onClose={() => {
           setAdding(false);
         }}
-        title="Give a role"
       >
         <RoleForm
           places={places}
@@ -99,7 +99,7 @@ export function Members(props: { session: Session }): ReactElement {
             setAdding(false);
           }}
         />
-      </Modal>
+      </FormDialog>
       <Confirm
         question={question}
         onClose={() => {
@@ -189,17 +189,14 @@ function RoleForm(props: { places: readonly (string | null)[]; onEnd: () => void
   const [user, setUser] = useState("");
   const [role, setTheRole] = useState<Role>("viewer");
   const [place, setPlace] = useState(places.find((one) => one !== null) ?? null);
-  const give = useMutation({
-    mutationFn: () => setRole({ user: user.trim(), role, project: place }),
-    onSuccess: onEnd,
-  });
   return (
-    <form
-      className={classes.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        give.mutate();
-      }}
+    <DialogForm
+      verb="Give"
+      failure="The role was not given"
+      isReady={user.trim() !== ""}
+      work={() => setRole({ user: user.trim(), role, project: place })}
+      onDone={onEnd}
+      onCancel={onEnd}
     >
       <TextInput
         label="User"
@@ -231,15 +228,6 @@ function RoleForm(props: { places: readonly (string | null)[]; onEnd: () => void
           setPlace(one === "" ? null : one);
         }}
       />
-      {give.error !== null && <Failure error={give.error} title="The role was not given" />}
-      <Group gap={8}>
-        <Button type="submit" loading={give.isPending} disabled={user.trim() === ""}>
-          Give
-        </Button>
-        <Button variant="default" onClick={onEnd}>
-          Cancel
-        </Button>
-      </Group>
-    </form>
+    </DialogForm>
   );
 }

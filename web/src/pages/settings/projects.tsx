@@ -1,15 +1,14 @@
 /** Projects: which there are for the viewer, and what the viewer is in each. */
-import { Button, Group, Modal, TextInput } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { Button, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Session } from "@/api/session";
 import { Part } from "@/pages/settings/part";
-import classes from "@/pages/settings/settings.module.css";
 import { projectsQuery } from "@/state/projects";
 import { queries } from "@/state/queries";
-import { Failure } from "@/widgets/failure";
+import { DialogForm, FormDialog } from "@/widgets/dialog_form";
 import { Moment } from "@/widgets/moment";
 import { Rows, rows } from "@/widgets/rows";
 
@@ -61,19 +60,19 @@ export function Projects(props: { session: Session }): ReactElement {
           </Rows>
         )}
       </Part>
-      <Modal
-        opened={isMaking}
+      <FormDialog
+        title="New project"
+        isOpen={isMaking}
         onClose={() => {
           setMaking(false);
         }}
-        title="New project"
       >
         <ProjectForm
           onEnd={() => {
             setMaking(false);
           }}
         />
-      </Modal>
+      </FormDialog>
     </>
   );
 }
@@ -81,20 +80,14 @@ export function Projects(props: { session: Session }): ReactElement {
 function ProjectForm(props: { onEnd: () => void }): ReactElement {
   const { onEnd } = props;
   const [name, setName] = useState("");
-  const make = useMutation({
-    mutationFn: async () => {
-      await api.POST("/v1/projects", { body: { name: name.trim() } });
-      await queries.invalidateQueries({ queryKey: projectsQuery.queryKey });
-    },
-    onSuccess: onEnd,
-  });
   return (
-    <form
-      className={classes.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        make.mutate();
-      }}
+    <DialogForm
+      verb="Make"
+      failure="It was not made"
+      isReady={name.trim() !== ""}
+      work={() => makeProject(name.trim())}
+      onDone={onEnd}
+      onCancel={onEnd}
     >
       <TextInput
         label="Name"
@@ -107,15 +100,11 @@ function ProjectForm(props: { onEnd: () => void }): ReactElement {
           setName(event.currentTarget.value);
         }}
       />
-      {make.error !== null && <Failure error={make.error} title="It was not made" />}
-      <Group gap={8}>
-        <Button type="submit" loading={make.isPending} disabled={name.trim() === ""}>
-          Make
-        </Button>
-        <Button variant="default" onClick={onEnd}>
-          Cancel
-        </Button>
-      </Group>
-    </form>
+    </DialogForm>
   );
+}
+
+async function makeProject(name: string): Promise<void> {
+  await api.POST("/v1/projects", { body: { name } });
+  await queries.invalidateQueries({ queryKey: projectsQuery.queryKey });
 }

@@ -9,6 +9,8 @@ import classes from "@/pages/run/overview/overview.module.css";
 import { budgetsQuery, isLive, type Run } from "@/state/run";
 import { Answer } from "@/widgets/answer";
 
+import { ShareBar, shareOf } from "@/widgets/share_bar";
+
 type Use = Schemas["BudgetUse"];
 
 /** Points come many times a second: of a run that goes on the figures are read now and then. */
@@ -55,19 +57,13 @@ function BudgetRow(props: { name: string; use: Use }): ReactElement {
   const text = name.endsWith("_bytes") ? sizeText : wholeNumber;
   const { used, limit } = use;
   const dropped = use.dropped ?? 0;
-  const share =
-    used === null || limit === "unlimited" ? null : limit === 0 ? 1 : Math.min(used / limit, 1);
   return (
     <tr>
       <td>{name.replaceAll("_", " ")}</td>
       <td className={classes.number}>{used === null ? "–" : text(used)}</td>
       <td className={classes.number}>{limit === "unlimited" ? "no limit" : text(limit)}</td>
       <td className={classes.bar}>
-        {share !== null && (
-          <span className={classes.track} data-full={share === 1}>
-            <span style={{ width: `${share * 100}%` }} />
-          </span>
-        )}
+        <ShareBar share={shareOf(used, limit)} />
       </td>
       <td className={classes.number} data-bad={dropped > 0}>
         {dropped === 0 ? "–" : wholeNumber(dropped)}
