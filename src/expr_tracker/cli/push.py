@@ -67,11 +67,23 @@ def command(
     try:
         if watch:
             with until_told() as pause:
-                front.watch(directories, project=project, again=again, pause=pause, tell=_tell)
+                front.watch(
+                    directories,
+                    project=project,
+                    again=again,
+                    pause=pause,
+                    tell_outage=_tell_outage,
+                    tell=_tell,
+                )
             return
         with progress_bar("Pushing") as progress:
             reports = front.push_once(
-                directories, project=project, again=again, pause=_slept, progress=progress
+                directories,
+                project=project,
+                again=again,
+                pause=_slept,
+                tell_outage=_tell_outage,
+                progress=progress,
             )
     except PlatformError as error:
         raise _PushFailure(str(error)) from error
@@ -83,6 +95,10 @@ def command(
 def _slept(seconds: float) -> bool:
     time.sleep(seconds)
     return False
+
+
+def _tell_outage(why: str | None) -> None:
+    say(f"Waiting: {why}" if why is not None else "Going on.", err=True)
 
 
 def _tell(report: RunReport) -> None:

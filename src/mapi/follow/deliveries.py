@@ -28,6 +28,8 @@ __all__ = ["Delivery", "DeliveryError", "RejectedError", "UnreachableError"]
 
 _PAUSE_SECONDS_MIN: Final = 0.2
 _PAUSE_SECONDS_MAX: Final = 5.0
+#: A first failure may be a server that is being started anew.
+_TOLD_AT: Final = 3
 
 _Answer = TypeVar("_Answer")
 
@@ -52,6 +54,8 @@ class Delivery:
         losses: counts what is not delivered as it stands in the files.
         patience_seconds: how long it is tried again while nothing gets through.
         pause: waits that many seconds; ``True`` ends the patience.
+        tell_outage: hears why nothing gets through, once that has lasted a moment, and ``None`` when it
+            does again.
 
     Attributes:
         run: the run's id on the platform.
@@ -66,6 +70,7 @@ class Delivery:
         losses: Losses,
         patience_seconds: float,
         pause: Callable[[float], bool],
+        tell_outage: Callable[[str | None], object] = lambda _: None,
     ) -> None:
         self.runs = runs
         self.run = ""
@@ -74,6 +79,8 @@ class Delivery:
         self.sent: Counter[str] = Counter()
         self._patience_seconds = patience_seconds
         self._pause = pause
+        self._tell_outage = tell_outage
+        self._is_told = False
 
     def begin(self, run: str) -> None:
         """Begin with a run of the platform: ask where its queues stand.
@@ -97,7 +104,7 @@ class Delivery:
         tries = 0
         while True:
             try:
-                return request()
+                answer = request()
             except UnauthenticatedError as error:
                 raise RejectedError(str(error)) from error
             except (ConnectionFailedError, ApiError) as error:
@@ -109,5 +116,13 @@ class Delivery:
                 if isinstance(error, ApiError) and error.retry_after_seconds:
                     wait = max(wait, error.retry_after_seconds)
                 left = since + self._patience_seconds - time.monotonic()
+                if tries >= _TOLD_AT and not self._is_told:
+                    self._is_told = True
+                    self._tell_outage(str(error))
                 if wait > left or self._pause(wait):
                     raise UnreachableError(str(error)) from error
+            else:
+                if self._is_told:
+                    self._is_told = False
+                    self._tell_outage(None)
+                return answer

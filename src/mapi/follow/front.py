@@ -34,6 +34,7 @@ def push_once(
     project: str | None,
     again: bool,
     pause: Callable[[float], bool],
+    tell_outage: Callable[[str | None], object],
     progress: Callable[[int, int], object] | None,
 ) -> list[RunReport]:
     """Deliver what the runs at or below folders hold now.
@@ -43,13 +44,18 @@ def push_once(
         project: takes all of them; without one see `projects`.
         again: whether everything is sent from the first row.
         pause: waits for so many seconds; ``True`` ends the patience with a server that is not there.
+        tell_outage: hears why nothing gets through for a while, and ``None`` when it does again.
         progress: hears of the bytes that are done, and of those there are.
 
     Raises:
         PlatformError: nobody says where the platform is, it does not answer, or lets nobody in.
     """
     with _client(project) as client:
-        return push(Pusher(client, again=again, pause=pause), roots, progress=progress)
+        return push(
+            Pusher(client, again=again, pause=pause, tell_outage=tell_outage),
+            roots,
+            progress=progress,
+        )
 
 
 def watch(
@@ -58,6 +64,7 @@ def watch(
     project: str | None,
     again: bool,
     pause: Callable[[float], bool],
+    tell_outage: Callable[[str | None], object],
     tell: Callable[[RunReport], object],
 ) -> None:
     """Deliver what grows at or below folders, new runs too, until ``pause`` says that it is over.
@@ -69,13 +76,20 @@ def watch(
         project: takes all of them; without one see `projects`.
         again: whether everything is sent from the first row.
         pause: waits for so many seconds; ``True`` ends it.
+        tell_outage: hears why nothing gets through for a while, and ``None`` when it does again.
         tell: hears of each run when there is something to say of it.
 
     Raises:
         PlatformError: nobody says where the platform is, or it lets nobody in.
     """
     with _client(project) as client:
-        pusher = Pusher(client, again=again, patience_seconds=math.inf, pause=pause)
+        pusher = Pusher(
+            client,
+            again=again,
+            patience_seconds=math.inf,
+            pause=pause,
+            tell_outage=tell_outage,
+        )
         watched = Watch(pusher, client, roots, tell=tell)
         watched.run(pause)
         watched.look()

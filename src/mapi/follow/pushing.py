@@ -39,6 +39,7 @@ class Pusher:
         again: whether everything is sent from the first row.
         patience_seconds: how long a server that does not answer is waited for.
         pause: waits for so many seconds; ``True`` ends the patience.
+        tell_outage: hears why nothing gets through for a while, and ``None`` when it does again.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class Pusher:
         again: bool = False,
         patience_seconds: float = PATIENCE_SECONDS,
         pause: Callable[[float], bool],
+        tell_outage: Callable[[str | None], object] = lambda _: None,
     ) -> None:
+        self._tell_outage = tell_outage
         self._projects = Projects(client)
         self._again = again
         self._patience_seconds = patience_seconds
@@ -103,6 +106,7 @@ class Pusher:
             losses=losses,
             patience_seconds=self._patience_seconds,
             pause=self._pause,
+            tell_outage=self._tell_outage,
         )
         runs = delivery.call(lambda: self._projects.runs_of(directory.project))
         facts = delivery.call(lambda: open_run(runs, directory))
