@@ -11,9 +11,12 @@ from tests.mapi.importing import bring_in, exported
 from tests.mapi.storing import temporary_objects
 from tests.mapi.tenants_access import set_limits, value_of
 
+from mapi.access.identifiers import RUN, uuid_from_text
 from mapi.api.app import build_app
 from mapi.series.name_map import series_from_name
 from mapi.tracking.changes import Changes
+from mapi.tracking.live import Position, read_delta
+from mapi.wire.events import TrackingFrame
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -71,6 +74,19 @@ async def test_a_long_name_is_given_back_in_full_wherever_its_series_is_told_of(
         if summary is not None
     }
     assert told == {NAME, OTHER, "loss"}
+
+
+async def test_whoever_follows_a_run_hears_the_name_in_full(
+    caller: Caller, database: Database, tenant: Tenant
+) -> None:
+    run = await caller.make_run()
+    await caller.post(f"/v1/runs/{run}/metrics", {"series": [columns(NAME, [1.0])]})
+    async with database.transaction(tenant.reach) as connection:
+        delta, _ = await read_delta(
+            connection, uuid_from_text(RUN, run), Position(0, 0), known=None
+        )
+    frames = [one for one in delta.frames if isinstance(one, TrackingFrame)]
+    assert [one.name for frame in frames for one in frame.series] == [NAME]
 
 
 async def test_a_curve_and_a_search_take_the_name_in_full(caller: Caller) -> None:
