@@ -92,7 +92,12 @@ class Watch:
                 for path in find_directories([root], may_be_empty=True):
                     if found is not None:
                         found.add(path)
-                    report = self._look_at(path)
+                    try:
+                        report = self._look_at(path)
+                    except OSError as error:
+                        # Of one run; the others are looked at all the same.
+                        report = RunReport(path, problems=[said(error)])
+                        self._tell_once(report)
                     if report is not None:
                         reports.append(report)
             except (TrackerError, OSError) as error:
@@ -159,7 +164,8 @@ def _look_of(path: Path) -> _Look:
         for entry in entries:
             try:
                 status = entry.stat()
-            except FileNotFoundError:
+            except OSError:
+                # Gone meanwhile, or a link that leads nowhere: whoever reads it says so, if it matters.
                 continue
             found.append((entry.name, status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))

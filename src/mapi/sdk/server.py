@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -120,9 +121,13 @@ def kept_server(path: Path) -> Server | None:
         SettingError: it cannot be read, or is no file of ours.
     """
     try:
-        with path.open("rb") as file:
+        # A pipe by that name would be waited for.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise SettingError(f"{path} is no file; remove it.")
             text = file.read(_FILE_BYTES_MAX)
-            is_locked = _is_locked(file.fileno())
+            is_locked = _is_locked(descriptor)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

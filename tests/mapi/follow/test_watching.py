@@ -139,6 +139,21 @@ def test_nobody_says_of_a_run_whose_directory_is_gone_that_it_lives(
         assert beats == []
 
 
+def test_a_link_that_leads_to_itself_stops_no_run(client: mapi.Client, tmp_path: Path) -> None:
+    told: list[RunReport] = []
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
+    for name in ("first", "second"):
+        run = et.init(project="p", name=name, dir=tmp_path, system_metrics=False)
+        run.log({"loss": 1.0})
+        run.finish()
+        (Path(run.dir) / "loop").symlink_to("loop")
+    watch.look()
+    assert [report.problems for report in told] == [[], []]
+    for path in (tmp_path / "p/first", tmp_path / "p/second"):
+        (report,) = (one for one in told if one.path == path)
+        assert on_platform(client, report.run or "") == in_files(path)
+
+
 @contextlib.contextmanager
 def halted(root: Path) -> Iterator[Path]:
     """Give the directory of a run whose process is there, and puts nothing back."""

@@ -16,7 +16,7 @@ import mapi
 from mapi.sdk.server import Server, announce_server, find_server, kept_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture
@@ -78,6 +78,15 @@ def test_a_server_that_was_killed_is_not_asked_where_anybody_may_listen_now(
         found(variables, url="http://127.0.0.1:8765")
     with local_server(variables):
         assert found(variables)[1] == "local-token"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_named_and_not_waited_for(
+    variables: dict[str, str], make: Callable[[str], None]
+) -> None:
+    make(variables["MAPI_PROFILE"])
+    with pytest.raises(mapi.SettingError, match=r"profile\.json"):
+        found(variables)
 
 
 def test_what_tells_of_a_server_is_for_its_user_alone(variables: dict[str, str]) -> None:
