@@ -14,7 +14,7 @@ from mapi.wire.times import TIME_AHEAD_US_MAX, TIME_US_MIN, time_from_us
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["instant_of", "is_taken", "now_us", "time_us_of"]
+__all__ = ["instant_of", "is_taken", "now_us", "time_us_of", "was_ahead"]
 
 #: Times a million it is a float still; no clock shows anything near it.
 _SECONDS_MAX: Final = 1e300
@@ -45,6 +45,21 @@ def is_taken(time_us: int, *, now_us: int) -> bool:
         now_us: the present, in the same unit.
     """
     return TIME_US_MIN <= time_us <= now_us + TIME_AHEAD_US_MAX
+
+
+def was_ahead(time_us: int, *, delivered_us: int, since_us: int) -> bool:
+    """Say whether a time was too far ahead to be taken when it came, and has that of its delivery since.
+
+    The present has long caught up with it when somebody looks.
+
+    Args:
+        time_us: of the file, in microseconds since 1970 UTC.
+        delivered_us: what the platform has in its place.
+        since_us: when the platform heard of the run; clocks differ by a day at most.
+    """
+    return (
+        time_us > delivered_us + TIME_AHEAD_US_MAX and delivered_us >= since_us - TIME_AHEAD_US_MAX
+    )
 
 
 def instant_of(seconds: object) -> datetime | None:

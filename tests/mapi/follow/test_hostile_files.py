@@ -16,11 +16,12 @@ from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.mapi.callers import make_token
+from tests.mapi.tenants_access import value_of
 
 from expr_tracker.cli import main
 from expr_tracker.media.png import png_from_array
 from expr_tracker.store.regular import read_regular
-from mapi.follow import media
+from mapi.follow import instants, media
 from mapi.follow.console import line_of_output
 from mapi.follow.deliveries import Delivery
 from mapi.follow.instants import instant_of, is_taken, now_us, time_us_of
@@ -349,3 +350,59 @@ def test_a_media_file_that_cannot_be_read_costs_the_other_items_nothing(
     pushed(tmp_path, again=True)
     assert sorted(one.step or 0 for one in api.runs.media(run)) == [1, 2, 5]
     assert prove(api, path).is_equal
+
+
+class Later:
+    """A clock that is some seconds ahead of this machine's."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ahead_ns = round(seconds * 1e9)
+
+    def time_ns(self) -> int:
+        return time.time_ns() + self._ahead_ns
+
+
+def test_what_a_clock_was_ahead_of_at_the_push_is_equal_when_the_present_has_caught_up(
+    api: mapi.Client,
+    pushed: Push,
+    tmp_path: Path,
+    tenant: Tenant,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time of such a row is that of its delivery: who looks later sees a time that would be taken."""
+    ahead = time.time() + 86_400 + 3_600
+    path = handmade(tmp_path, [], created=time.time() + 3_600)
+    image = picture(path, "media/a.png")
+    rows = [
+        row(0, loss=1.0),
+        {"_step": 1, "_time": ahead, "loss": 2.0, "word": "b", "image": image},
+        {"_attempt": 2, "_from_step": None, "_time": ahead, "_pid": 3},
+        row(2, loss=3.0, word="c"),
+    ]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    span = {"_step": 0, "name": "a", "start": ahead, "dur_ms": 1.0, "depth": 0, "track": 0}
+    (path / "spans.jsonl").write_text(json.dumps(span) + "\n")
+    (path / "console.jsonl").write_text(
+        json.dumps({"_time": ahead, "source": "stdout", "text": "one"}) + "\n"
+    )
+    (report,) = pushed(tmp_path)
+    assert report.problems == []
+    assert prove(api, path).is_equal
+    monkeypatch.setattr(instants, "time", Later(7_200))
+    proof = prove(api, path)
+    assert (proof.differences, proof.problems) == ([], [])
+    moved = "at the time of its delivery: the clock that wrote it was more than a day ahead"
+    assert f"1 media item {moved}" in proof.notes
+    assert "1 span left out: no clock can have shown when it began" in proof.notes
+    for step, earlier in ((2, "5 seconds"), (1, "3 days")):
+        value_of(
+            tenant,
+            f"update mapi.run_metric_points set time = time - interval '{earlier}' where step = %s"
+            " and series_id in (select id from mapi.run_series where run_id = %s)",
+            step,
+            (report.run or "").removeprefix("run_"),
+        )
+    assert {(one.what, one.kind, one.step) for one in prove(api, path).differences} == {
+        ("point", "time", 1),
+        ("point", "time", 2),
+    }

@@ -26,6 +26,7 @@ from mapi.follow.proof.spans import compare_spans
 from mapi.follow.run import AS_FILES_SAY
 from mapi.sdk.errors import SchemaInvalidError
 from mapi.wire.enums import RunStatus
+from mapi.wire.times import time_to_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,7 +93,7 @@ def prove(
     if facts is None:
         return proof
     proof.run = facts.id
-    differences = Differences()
+    differences = Differences(time_to_us(facts.created))
     _compare_all(runs, facts, producers, differences=differences, progress=progress)
     with differences.part("the run"):
         _compare_run(facts, directory, differences)
@@ -222,7 +223,11 @@ def _compare_run(facts: RunFacts, directory: RunDirectory, differences: Differen
     began = instant_of(directory.created)
     if began is not None:
         differences.compare("fact")
-        if facts.started != began:
+        if facts.started == facts.created < began:
+            differences.note(
+                "", "it began ahead of the platform's clock, which says when it heard of it"
+            )
+        elif facts.started != began:
             differences.add(
                 Difference(
                     "fact", "value", "", "started", files=str(began), platform=str(facts.started)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from mapi.follow.attempts import ends_as, stretches_of
 from mapi.follow.instants import instant_of
 from mapi.follow.proof.differences import Difference
+from mapi.wire.times import time_to_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +58,7 @@ def compare_attempts(
         if stretch.start and (began := instant_of(attempt.time)) is not None:
             facts.append(("began", began, found.started))
         for name, mine, theirs in facts:
-            if mine != theirs:
+            if mine != theirs and not _is_moved(mine, theirs, differences):
                 differences.add(
                     Difference(
                         "attempt", "value", key.label, f"attempt {attempt.number}: {name}",
@@ -68,3 +70,14 @@ def compare_attempts(
         differences.add(
             Difference("attempt", "extra", key.label, f"attempt {number}", platform="yes")
         )
+
+
+def _is_moved(mine: object, theirs: object, differences: Differences) -> bool:
+    """Say whether a beginning is that of its delivery: the clock that wrote the files was ahead of it then."""
+    if not isinstance(mine, datetime) or not isinstance(theirs, datetime):
+        return False
+    is_moved = mine > theirs and time_to_us(theirs) >= differences.since_us
+    differences.note(
+        "attempt", "with the beginning of its delivery: the clock that wrote it was ahead", count=is_moved
+    )  # fmt: skip
+    return is_moved

@@ -11,6 +11,7 @@ from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
 from mapi.errors import InvalidError, MapiError
 from mapi.follow.faults import said
+from mapi.follow.instants import was_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ Kind: TypeAlias = Literal["missing", "extra", "value", "time", "pruned"]
 #: Of each kind of each thing; a person reads no more, and the counts are exact.
 _KEPT_OF_KIND: Final = 20
 _TEXT_LENGTH_MAX: Final = 200
+_MOVED: Final = "at the time of its delivery: the clock that wrote it was more than a day ahead"
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,14 @@ class Difference:
 
 
 class Differences:
-    """Takes in what was compared, and what of it differs."""
+    """Takes in what was compared, and what of it differs.
 
-    def __init__(self) -> None:
+    Args:
+        since_us: when the platform heard of the run, in microseconds since 1970 UTC.
+    """
+
+    def __init__(self, since_us: int = 0) -> None:
+        self.since_us = since_us
         self.compared: Counter[str] = Counter()
         """How many things were looked at on either side, by what they are."""
         self.kept: list[Difference] = []
@@ -83,6 +90,18 @@ class Differences:
         """
         if count:
             self.notes[f"{what}\n{text}"] += count
+
+    def is_moved(self, what: str, mine_us: int, theirs_us: int) -> bool:
+        """Say whether a time is that of a delivery because the files' one was ahead then, and note it.
+
+        Args:
+            what: has the time.
+            mine_us: of the files, in microseconds since 1970 UTC.
+            theirs_us: of the platform.
+        """
+        is_moved = was_ahead(mine_us, delivered_us=theirs_us, since_us=self.since_us)
+        self.note(what, _MOVED, count=is_moved)
+        return is_moved
 
     @contextlib.contextmanager
     def part(self, what: str) -> Iterator[None]:

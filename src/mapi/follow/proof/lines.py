@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from expr_tracker.history.source import Source
 from expr_tracker.store.reader import whole_rows
 from mapi.follow.console import line_of_output
-from mapi.follow.instants import now_us
+from mapi.follow.instants import now_us, was_ahead
 from mapi.follow.known import lines_there
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.proof.json_values import is_same_json
@@ -47,13 +47,20 @@ class Line:
     time_us: int | None
     """``None``: of the files, where the platform has another one."""
     level: str = "info"
+    since_us: int = 0
+    """When the platform heard of the run."""
 
     def is_same(self, other: Line) -> bool:
         """Say whether two lines differ in nothing."""
         return (
             self.message == other.message
             and self.level == other.level
-            and (self.time_us is None or other.time_us is None or self.time_us == other.time_us)
+            and (
+                self.time_us is None
+                or other.time_us is None
+                or self.time_us == other.time_us
+                or was_ahead(self.time_us, delivered_us=other.time_us, since_us=other.since_us)
+            )
             and is_same_json(self.fields, other.fields)
         )
 
@@ -131,7 +138,10 @@ def _compare_line(
     sequences: list[Sequence[Line]], there: LogLineFacts, *, label: str, found: Differences
 ) -> None:
     found.compare("line")
-    line = Line(there.message, there.fields or {}, time_to_us(there.time), there.level.value)
+    time_us = time_to_us(there.time)
+    line = Line(
+        there.message, there.fields or {}, time_us, there.level.value, since_us=found.since_us
+    )
     for look in (Sequence.find, Sequence.find_alike):
         for sequence in sequences:
             match = look(sequence, line)

@@ -62,7 +62,7 @@ def compare_media(
             _add(differences, "value", place, files=mine.sha256, platform=item.sha256)
         elif mine.caption != item.caption:
             _add(differences, "value", place, files=mine.caption, platform=item.caption)
-        elif mine.time_us is not None and mine.time_us != item.time_us:
+        elif _is_elsewhen(mine, item, differences):
             _add(differences, "time", place, files=_time(mine), platform=_time(item))
     for place, mine in left.items():
         differences.compare("media item")
@@ -124,6 +124,12 @@ def _add(
             platform=None if platform is None else shown_text(platform),
         )
     )
+
+
+def _is_elsewhen(mine: _Item, theirs: _Item, differences: Differences) -> bool:
+    if mine.time_us is None or theirs.time_us is None or mine.time_us == theirs.time_us:
+        return False
+    return not differences.is_moved("media item", mine.time_us, theirs.time_us)
 
 
 def _time(item: _Item) -> str:

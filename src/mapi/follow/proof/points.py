@@ -252,7 +252,11 @@ class PointProof:
                 self._add(at, "extra", step, platform=_point_text(time_us, value))
             elif not _is_same(mine[1], value):
                 self._add(at, "value", step, files=repr(mine[1]), platform=repr(value))
-            elif mine[0] is not None and mine[0] != time_us:
+            elif (
+                mine[0] is not None
+                and mine[0] != time_us
+                and not self._differences.is_moved("point", mine[0], time_us)
+            ):
                 self._add(
                     at, "time", step, files=_time_text(mine[0]), platform=_time_text(time_us)
                 )

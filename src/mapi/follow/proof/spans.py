@@ -5,6 +5,7 @@ So both are compared as sets. Memory holds a number for each span of the file, n
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,10 @@ from expr_tracker.store.files import RunFiles, StreamKey
 from expr_tracker.store.reader import whole_rows
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.spans import likeness_of_span, span_facts, span_of_row
+from mapi.wire.times import check_time_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from mapi.follow.items import Item
@@ -56,11 +58,22 @@ def compare_spans(
         differences.add(
             Difference("span", "extra", key.label, there.name, there.step, platform=_text(item))
         )
-    missing = +left
+    _add_missing(+left, paths, differences)
+
+
+def _add_missing(
+    missing: Counter[tuple[StreamKey, int]],
+    paths: Mapping[StreamKey, Path],
+    differences: Differences,
+) -> None:
+    """Take in the spans of the files that the platform has not."""
     for key in {key for key, _ in missing}:
         for item, _ in _items(paths[key]):
             if item is not None and missing[key, number := likeness_of_span(item)] > 0:
                 missing[key, number] -= 1
+                if _was_ahead(item, paths[key]):
+                    differences.note("span", "left out: no clock can have shown when it began")
+                    continue
                 name, step = item["name"], item.get("step")
                 differences.add(
                     Difference("span", "missing", key.label, name, step, files=_text(item))
@@ -73,6 +86,13 @@ def _items(path: Path) -> Iterator[tuple[Item | None, list[str]]]:
             yield span_of_row(row)
     except FileNotFoundError:  # taken away meanwhile
         return
+
+
+def _was_ahead(item: Item, path: Path) -> bool:
+    """Say whether a span began later than the platform takes it, as seen when its file was written last."""
+    with contextlib.suppress(FileNotFoundError):
+        return check_time_ns(item["start_ns"], now_us=path.stat().st_mtime_ns // 1_000) is not None
+    return False
 
 
 def _text(item: Item) -> str:
