@@ -15,6 +15,23 @@ export default defineConfig({
     // The page's policy forbids data: addresses for scripts and fonts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        // What most pages have in common is a few files: each one more costs a browser and the server
+        // a request, and they are asked for six at a time.
+        codeSplitting: {
+          groups: [
+            { name: "kit", test: /node_modules/, minShareCount: 6 },
+            {
+              name: "common",
+              // The renderer of notes is large, and few pages have one.
+              test: /[\\/]src[\\/](api|base|state|widgets)[\\/](?!markdown)/,
+              minShareCount: 2,
+            },
+          ],
+        },
+      },
+    },
   },
   server: { proxy: { "/v1": server, "/sign-in": server, "/sign-out": server } },
   test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },

@@ -36,3 +36,11 @@ export function doubtSession(): void {
 }
 
 whenSignedOut(doubtSession);
+
+/**
+ * Lets an answer be on its way while the page that shows it is, too. Nobody waits for it here: the page
+ * asks for the same, and says what is wrong with it.
+ */
+export function ahead(answer: Promise<unknown>): void {
+  answer.catch(() => undefined);
+}

@@ -2,14 +2,9 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "@/pages/root";
 import { runAddress } from "@/pages/run/address";
-import { queries } from "@/state/queries";
+import { ahead, queries } from "@/state/queries";
 import { runQuery } from "@/state/run";
 import { seriesQuery } from "@/state/series";
-
-/** The page asks for the same again, and says what is wrong. */
-function shownWhereNeeded(): void {
-  return;
-}
 
 export const runRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -18,9 +13,9 @@ export const runRoute = createRoute({
   // The answers are on their way while the page itself is. A link that is only pointed at asks nothing.
   loader: ({ params, preload, location }) => {
     if (preload) return;
-    queries.query({ ...runQuery(params.run), staleTime: Infinity }).catch(shownWhereNeeded);
+    ahead(queries.query({ ...runQuery(params.run), staleTime: Infinity }));
     if (runAddress(location.search).tab === undefined) {
-      queries.query({ ...seriesQuery(params.run), staleTime: Infinity }).catch(shownWhereNeeded);
+      ahead(queries.query({ ...seriesQuery(params.run), staleTime: Infinity }));
     }
   },
   component: lazyRouteComponent(() => import("@/pages/run/page"), "RunPage"),

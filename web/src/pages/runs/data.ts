@@ -1,7 +1,13 @@
 /** The runs that a table shows: pages of a search. */
-import { type InfiniteData, keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import {
+  type InfiniteData,
+  infiniteQueryOptions,
+  keepPreviousData,
+  useInfiniteQuery,
+} from "@tanstack/react-query";
 import { api, bodyOf } from "@/api/client";
-import { askedColumns } from "@/pages/runs/columns";
+import type { RunsSearch } from "@/pages/runs/address";
+import { askedColumns, shownColumns } from "@/pages/runs/columns";
 import type { LoadedPage } from "@/pages/runs/merging";
 
 /** What a table asks for. */
@@ -12,6 +18,21 @@ export interface Asked {
   sort: string | undefined;
   columns: readonly string[];
   isTrash: boolean;
+}
+
+/**
+ * Returns what the table of an address asks for.
+ *
+ * @param scope - A filter that holds beside the one of the address.
+ */
+export function askedOf(project: string, search: RunsSearch, scope = ""): Asked {
+  return {
+    project,
+    filters: [scope, search.filter ?? ""].filter((text) => text !== ""),
+    sort: search.sort,
+    columns: shownColumns(search.columns),
+    isTrash: search.trash === true,
+  };
 }
 
 export type Loaded = InfiniteData<LoadedPage, string | null>;
@@ -50,8 +71,8 @@ export async function readPage(
   return { ...bodyOf(answer), asOf: Number.isNaN(date) ? Date.now() : date };
 }
 
-export function useRuns(asked: Asked) {
-  return useInfiniteQuery({
+export function runsQuery(asked: Asked) {
+  return infiniteQueryOptions({
     queryKey: runsKey(asked),
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) =>
@@ -61,8 +82,14 @@ export function useRuns(asked: Asked) {
         signal,
       ),
     getNextPageParam: (page) => page.next_cursor ?? null,
+    staleTime: 30_000,
+  });
+}
+
+export function useRuns(asked: Asked) {
+  return useInfiniteQuery({
+    ...runsQuery(asked),
     // Rows stay while others are on their way: a table that blinks cannot be read.
     placeholderData: keepPreviousData,
-    staleTime: 30_000,
   });
 }

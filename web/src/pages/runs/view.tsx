@@ -9,8 +9,8 @@ import { ChosenBar } from "@/pages/runs/chosen_bar";
 import { ColumnsButton } from "@/pages/runs/columns_button";
 import { columnsChange } from "@/pages/runs/changing";
 import { unseenOf, useChosen } from "@/pages/runs/choosing";
-import { looksOf, shownColumns } from "@/pages/runs/columns";
-import { type Asked, useRuns } from "@/pages/runs/data";
+import { looksOf } from "@/pages/runs/columns";
+import { askedOf, useRuns } from "@/pages/runs/data";
 import { FilterBox } from "@/pages/runs/filter_box";
 import { GroupChoice } from "@/pages/runs/group_choice";
 import { narrowed } from "@/pages/runs/groups";
@@ -39,15 +39,9 @@ export function RunsView(props: RunsViewProps): ReactElement {
   const { project, search, onSearch, scope } = props;
   const { filter = "", sort } = search;
   const navigate = useNavigate();
-  const columns = useMemo(() => shownColumns(search.columns), [search.columns]);
+  const asked = useMemo(() => askedOf(project, search, scope), [project, search, scope]);
+  const { columns } = asked;
   const looks = useMemo(() => looksOf(columns), [columns]);
-  const asked: Asked = {
-    project,
-    filters: [scope ?? "", filter].filter((text) => text !== ""),
-    sort,
-    columns,
-    isTrash: search.trash === true,
-  };
   const [isQuiet, setIsQuiet] = useState(true);
   const runs = useRuns(asked);
   const live = useLiveRuns(asked, isQuiet);
