@@ -67,7 +67,8 @@ DRAWN = """(key) => __watch("drawn", () =>
   document.querySelector(`figure[aria-label="${key}"] canvas`) !== null)"""
 #: From the key that zooms to the note under the chart that says so.
 ZOOMED = """() => {
-  addEventListener("keydown", () => { window.__pressedAt = performance.now(); }, { once: true });
+  addEventListener("keydown", () => { window.__pressedAt = performance.now(); },
+    { once: true, capture: true });
   __watch("exact", () => /points, exact/.test(document.querySelector("figure")?.textContent ?? ""));
 }"""
 

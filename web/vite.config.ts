@@ -21,12 +21,12 @@ export default defineConfig({
         // a request, and they are asked for six at a time.
         codeSplitting: {
           groups: [
-            { name: "kit", test: /node_modules/, minShareCount: 6 },
+            { name: "kit", test: /node_modules/, minShareCount: 9 },
             {
               name: "common",
               // The renderer of notes is large, and few pages have one.
               test: /[\\/]src[\\/](api|base|state|widgets)[\\/](?!markdown)/,
-              minShareCount: 2,
+              minShareCount: 5,
             },
           ],
         },
