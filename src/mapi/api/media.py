@@ -110,7 +110,7 @@ async def record(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     Bytes come with their type, and with `key`, `label.*`, `step`, `caption` and `time`
     (microseconds since 1970) in the query. A table's type is `application/vnd.mapi.table+json`.
     Plain JSON is the record of an upload that was signed before. The same bytes at the same key,
-    labels and step are kept once; other bytes there replace them. With `writer`, `seq` and `after` an
+    labels and step are kept once, with the newest caption; other bytes there replace them. With `writer`, `seq` and `after` an
     item is kept in its turn alone: one that comes late or out of turn is refused (409), and
     `accepted_seq` says where the writer stands.
     """

@@ -180,7 +180,7 @@ async def record_media(  # noqa: PLR0913 - the two stores, who, where and what
         header: what `check_content` found in them.
 
     Returns:
-        The item, and whether it is new; the same bytes at the same place are not.
+        The item, and whether it is new; the same bytes at the same place are not, but for their caption.
 
     Raises:
         NotFoundError: there is no such run.
@@ -276,13 +276,23 @@ async def _known_or_refused(
             "before, and other bytes stand at its place or none: send what comes behind it.",
             late,
         )
-    if is_there:
+    if found is not None and is_there:
         if late is None:
+            found = await _said_anew(writing, place, found)
             await _move_on(writing)
         return found
     budget = _lacking(writing, found, size_bytes=size_bytes)
     # The bytes are the body, or were sent before.
     return None if budget is None else await _refusal(writing, budget, pointer="")
+
+
+async def _said_anew(writing: Writing, place: MediaPlace, found: MediaObject) -> MediaObject:
+    """Return an item with the caption of its sender, and since when it is called so."""
+    if found.facts.caption == place.caption:
+        return found
+    await writing.connection.execute(query("media.say_anew"), {**writing.about, **place.about})
+    await close_writing(writing, Added())
+    return await _find(writing, place) or found
 
 
 async def _move_on(writing: Writing) -> None:

@@ -21,7 +21,7 @@ from tests.mapi.api.media_calls import (
 )
 from tests.mapi.callers import client_of, make_caller
 from tests.mapi.storing import temporary_objects
-from tests.mapi.tenants_access import set_limits
+from tests.mapi.tenants_access import set_limits, value_of
 
 from mapi.api.app import build_app
 from mapi.database.door import Database
@@ -108,6 +108,26 @@ async def test_the_same_bytes_at_the_same_place_are_kept_once(
     assert elsewhere["id"] != first["id"]
     assert await usage(caller) == (2, 2 * len(png()))
     assert len(kept(tmp_path)) == 2
+
+
+async def test_the_same_bytes_with_another_caption_are_the_same_item_with_that_caption(
+    caller: Caller, tenant: Tenant, tmp_path: Path
+) -> None:
+    run = await caller.make_run()
+    asked = "select change_seq from mapi.runs where id = %s", run.removeprefix("run_")
+    first = await send(caller, run, png(), step=1, caption="one")
+    before = value_of(tenant, *asked)
+    again = await send(caller, run, png(), step=1, caption="two", status=200)
+    assert again == first | {"caption": "two", "time": again["time"]}
+    assert again["time"] != first["time"]
+    page = await caller.get(f"/v1/runs/{run}/media")
+    assert page["media"] == [again]
+    # Whoever looks at the run hears of it.
+    assert value_of(tenant, *asked) == before + 1
+    assert await usage(caller) == (1, len(png()))
+    assert len(kept(tmp_path)) == 1
+    # Without a new one nothing has changed.
+    assert await send(caller, run, png(), step=1, caption="two", status=200) == again
 
 
 async def test_other_bytes_at_the_same_place_replace_the_item(

@@ -87,6 +87,21 @@ def test_items_that_come_later_follow(api: mapi.Client, pushed: Push, tmp_path: 
     assert prove(api, path).is_equal
 
 
+def test_an_item_that_is_logged_again_has_the_last_caption_and_its_first_time_else(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    for caption in ("one", "two", "two"):
+        et.log({"picture": et.Image(RED, caption=caption)}, step=1, commit=True)
+        et.log({"other": et.Image(BLUE)}, step=1, commit=True)
+    et.finish()
+    (report,) = pushed(tmp_path)
+    found = {one.key: one.caption for one in api.runs.media(report.run or "")}
+    assert found == {"picture": "two", "other": ""}
+    proof = prove(api, Path(run.dir))
+    assert proof.is_equal, proof.differences
+
+
 def test_an_item_that_is_gone_or_has_other_bytes_is_seen(
     api: mapi.Client, pushed: Push, tmp_path: Path, tenant: Tenant
 ) -> None:

@@ -33,6 +33,14 @@ on conflict (tenant_id, run_id, key, labels_hash, step) do update set
     change_seq = excluded.change_seq, source = excluded.source,
     user_name = excluded.user_name
 
+-- name: say_anew
+-- The same bytes with another caption are the same item, which is called so from now on.
+update run_media
+set caption = %(caption)s, time = %(time)s, change_seq = %(change_seq)s
+where
+    tenant_id = mapi.current_tenant() and run_id = %(run)s and key = %(key)s
+    and labels_hash = %(labels_hash)s and step = %(step)s
+
 -- name: page
 select
     id, key, labels, labels_hash, step, format, size_bytes, sha256, width, height, caption, time,

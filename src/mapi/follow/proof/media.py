@@ -87,8 +87,11 @@ def _in_files(
                 differences.note("media item", str(error))
                 continue
             time_us = reference.time_us if reference.has_time else None
-            # Of one that is logged again the later stays.
-            left[place] = _Item(content.sha256, reference.caption[:CAPTION_LENGTH_MAX], time_us)
+            item = _Item(content.sha256, reference.caption[:CAPTION_LENGTH_MAX], time_us)
+            before = left.get(place)
+            # Of one that is logged again the later stays; where nothing but the time differs, the first.
+            if before is None or (before.sha256, before.caption) != (item.sha256, item.caption):
+                left[place] = item
     return left
 
 

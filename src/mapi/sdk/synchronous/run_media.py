@@ -66,7 +66,8 @@ class RunMedia(Resource):
     ) -> MediaFacts:
         """Keep an image: the path of a PNG or JPEG, its bytes, a Pillow image or an array.
 
-        The same bytes at the same key, labels and step are kept once; others replace them.
+        The same bytes at the same key, labels and step are kept once, with the newest caption; others
+        replace them.
 
         Args:
             run: where.
