@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 if TYPE_CHECKING:
@@ -46,16 +47,23 @@ def test_what_a_run_shows_outlives_an_outage_and_heals_by_itself(
     expect(stale).to_have_count(0)
 
 
-def test_what_could_not_be_read_at_first_heals_by_itself(view: View, api: mapi.Client) -> None:
-    view.expected_statuses.add(503)
+@pytest.mark.parametrize(
+    ("tab", "asked", "text"), [("params", "params", "0.25"), ("overview", "budgets", "no limit")]
+)
+def test_what_could_not_be_read_at_first_heals_by_itself(
+    view: View, api: mapi.Client, tab: str, asked: str, text: str
+) -> None:
+    # A run without an environment has none to read.
+    view.expected_statuses.update({503, 404})
     run = api.runs.create(name="a run")
     run.log_params({"lr": 0.25})
-    view.page.route("**/v1/runs/*/params*", refuse)
-    page = view.open(f"/runs/{run.id}?project={api.project}&tab=params")
+    run.finish()
+    view.page.route(f"**/v1/runs/*/{asked}*", refuse)
+    page = view.open(f"/runs/{run.id}?project={api.project}&tab={tab}")
     failure = page.get_by_role("alert").filter(has_text="This could not be shown")
     expect(failure).to_be_visible(timeout=LONG)
-    page.unroute("**/v1/runs/*/params*")
-    expect(page.get_by_text("0.25", exact=True)).to_be_visible(timeout=LONG)
+    page.unroute(f"**/v1/runs/*/{asked}*")
+    expect(page.get_by_text(text, exact=True).first).to_be_visible(timeout=LONG)
     expect(failure).to_have_count(0)
 
 

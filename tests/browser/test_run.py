@@ -215,6 +215,17 @@ def test_a_run_that_goes_on_is_cancelled_by_who_means_it(view: View, api: mapi.C
     assert api.runs.get(run).status == "cancelled"
 
 
+def test_an_image_within_a_link_of_a_note_is_its_text(view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="a run")
+    badge = "[![build](https://a.example/b.png)](https://b.example/)"
+    api.runs.update(run.id, note=f"{badge} ![x](https://c.example/)")
+    page = view.open(address(run, api))
+    link = page.get_by_role("link", name="build")
+    expect(link).to_have_attribute("href", "https://b.example/")
+    expect(page.get_by_role("link", name="x", exact=True)).to_be_visible()
+    assert page.locator("a a").count() == 0
+
+
 def test_every_page_has_a_title_of_its_own(view: View, api: mapi.Client) -> None:
     experiment = api.experiments.create("rates")
     run = api.runs.create(name="a run")

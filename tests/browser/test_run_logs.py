@@ -45,6 +45,15 @@ def test_new_lines_are_followed_until_somebody_scrolls_back(view: View, api: map
     expect(lines.get_by_text("line 201", exact=True)).to_be_in_viewport()
 
 
+def test_the_newest_line_stands_in_the_window(every_view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="chatty", tags={"team": "ads"})
+    api.runs.log_lines(run, [{"message": f"line {at}"} for at in range(200)])
+    page = opened(every_view, api, run)
+    expect(log_of(page).get_by_text("line 199", exact=True)).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollHeight") <= every_view.look.height
+    every_view.shoot()
+
+
 def test_lines_that_could_not_be_read_are_not_told_as_none(view: View, api: mapi.Client) -> None:
     view.expected_statuses.add(500)
     run = api.runs.create(name="chatty")

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.runs import HOSTILE_NAMES, address, grid, names, row
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Route
     from tests.browser.views import View
 
     import mapi
@@ -184,6 +185,39 @@ def test_runs_are_chosen_tagged_moved_deleted_and_taken_back(view: View, api: ma
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("3 runs", exact=True)).to_be_visible()
     assert names(page) == ["third", "second", "first"]
+
+
+def hold(route: Route) -> None:
+    """Give no answer until there is no such rule any more."""
+    del route
+
+
+def test_keys_go_on_after_a_click_on_a_box(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    page = view.open(address(api))
+    row(page, "third").get_by_role("checkbox").click(force=True)
+    bar = page.get_by_role("toolbar", name="Chosen runs")
+    expect(bar).to_contain_text("1 run chosen")
+    for key in ("ArrowDown", "x"):
+        page.keyboard.press(key)
+    expect(bar).to_contain_text("2 runs chosen")
+    expect(row(page, "second")).to_have_attribute("aria-selected", "true")
+
+
+def test_chips_of_the_filter_before_do_nothing(view: View, api: mapi.Client) -> None:
+    three_runs(api)
+    page = view.open(address(api, filter="name = first"))
+    before = page.get_by_role("button", name='Take out name = "first"')
+    expect(before).to_be_enabled()
+    page.route("**/v1/search/parse", hold)
+    box = page.get_by_role("combobox", name="Filter")
+    box.fill("name = second")
+    box.press("Enter")
+    expect(row(page, "second")).to_be_visible()
+    expect(before).to_be_disabled()
+    page.unroute("**/v1/search/parse")
+    expect(page.get_by_role("button", name='Take out name = "second"')).to_be_enabled()
+    expect(before).to_have_count(0)
 
 
 def test_a_group_of_the_empty_text_leads_to_its_own_runs(view: View, api: mapi.Client) -> None:

@@ -28,11 +28,6 @@ export function setCsrfToken(token: string | null): void {
   csrfToken = token;
 }
 
-/** Returns the headers of a write that does not go through `api`: an upload of bytes. */
-export function writeHeaders(): Record<string, string> {
-  return csrfToken === null ? {} : { "X-CSRF-Token": csrfToken };
-}
-
 /** Hears that the server does not know any more who asks. */
 let onSignedOut: () => void = () => undefined;
 

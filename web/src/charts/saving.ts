@@ -138,12 +138,8 @@ export async function pngFile(sheet: Sheet): Promise<Blob> {
 }
 
 /** Returns all points of lines as they were logged, as CSV. */
-export async function csvFile(
-  lines: readonly LineSource[],
-  onProgress: (points: number) => void = () => undefined,
-): Promise<Blob> {
+export async function csvFile(lines: readonly LineSource[]): Promise<Blob> {
   const parts: string[] = ["run,series,step,time,value\r\n"];
-  let count = 0;
   for (const line of lines) {
     const start = `${line.run},${quoted(line.name)}`;
     for await (const page of readExact(line)) {
@@ -152,8 +148,6 @@ export async function csvFile(
           .map(({ step, time, value }) => `${start},${step},${momentText(time)},${value}\r\n`)
           .join(""),
       );
-      count += page.length;
-      onProgress(count);
     }
   }
   return new Blob(parts, { type: "text/csv" });

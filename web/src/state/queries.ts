@@ -1,10 +1,25 @@
 /** What is read once and kept for a while: the cache of answers, and its rules. */
-import { QueryClient, queryOptions } from "@tanstack/react-query";
+import { type Query, QueryClient, queryOptions } from "@tanstack/react-query";
 import { whenSignedOut } from "@/api/client";
 import { readSession } from "@/api/session";
 import { AGAIN_MS, mayPass } from "@/state/answers";
 
 const TRIES = 3;
+
+/** Says how soon an answer is asked for again: what failed for want of one heals by itself. */
+function healing({ state }: Pick<Query, "state">): number | false {
+  // A further page of a list that failed has a button: the list is not read anew for it.
+  const isFurther = state.fetchMeta?.fetchMore !== undefined;
+  return mayPass(state.error) && !isFurther ? AGAIN_MS : false;
+}
+
+/** Returns the rule of what is read every so often while it changes, and heals when it does not. */
+export function every(
+  milliseconds: number,
+  isChanging: boolean,
+): (query: { state: Query["state"] }) => number | false {
+  return (query) => (isChanging ? milliseconds : healing(query));
+}
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -12,11 +27,7 @@ export const queries = new QueryClient({
       staleTime: 5_000,
       // A refusal stays one; what did not answer may yet.
       retry: (count, error) => count < TRIES && mayPass(error),
-      refetchInterval: ({ state }) => {
-        // A further page of a list that failed has a button: the list is not read anew for it.
-        const isFurther = state.fetchMeta?.fetchMore !== undefined;
-        return mayPass(state.error) && !isFurther ? AGAIN_MS : false;
-      },
+      refetchInterval: healing,
       refetchOnWindowFocus: false,
     },
   },

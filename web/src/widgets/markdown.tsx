@@ -1,10 +1,13 @@
 /** What users write as Markdown. HTML in it is text, links go to http(s) only, images are links. */
-import type { ReactElement } from "react";
+import { createContext, type ReactElement, useContext } from "react";
 import Markdown from "react-markdown";
 import remarkGfm from "remark-gfm";
 import classes from "@/widgets/markdown.module.css";
 
 const HTTP = /^https?:\/\//i;
+
+/** Whether a text stands within a link: a link within it is none. */
+const InLink = createContext(false);
 
 /** An image would be fetched from wherever the text says, and tell its owner who reads: it is named. */
 export function MarkdownText(props: { text: string }): ReactElement {
@@ -25,7 +28,7 @@ export function MarkdownText(props: { text: string }): ReactElement {
               <span>{children}</span>
             ) : (
               <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-                {children}
+                <InLink value>{children}</InLink>
               </a>
             ),
           // A box of a list of tasks has a name for those who do not see it.
@@ -37,20 +40,23 @@ export function MarkdownText(props: { text: string }): ReactElement {
               aria-label={checked === true ? "done" : "to do"}
             />
           ),
-          img: ({ src, alt }) => {
-            const name = alt === undefined || alt === "" ? "image" : alt;
-            return typeof src === "string" && src !== "" ? (
-              <a href={src} target="_blank" rel="noopener noreferrer nofollow">
-                {name}
-              </a>
-            ) : (
-              <span>{name}</span>
-            );
-          },
+          img: ({ src, alt }) => <NamedImage src={src} alt={alt} />,
         }}
       >
         {props.text}
       </Markdown>
     </div>
+  );
+}
+
+function NamedImage(props: { src: unknown; alt: string | undefined }): ReactElement {
+  const { src, alt } = props;
+  const name = alt === undefined || alt === "" ? "image" : alt;
+  const isWithin = useContext(InLink);
+  if (isWithin || typeof src !== "string" || src === "") return <span>{name}</span>;
+  return (
+    <a href={src} target="_blank" rel="noopener noreferrer nofollow">
+      {name}
+    </a>
   );
 }

@@ -53,10 +53,12 @@ export function CompareTable(props: {
   /** What stands above the keys. */
   corner: ReactNode;
   children: ReactNode;
+  /** Whether the cells are numbers: heads stand above them. */
+  isNumeric?: boolean;
   /** A button at the head of each run takes it out. */
   onRemove?: (run: string) => void;
 }): ReactElement {
-  const { label, corner, children, onRemove } = props;
+  const { label, corner, children, isNumeric = false, onRemove } = props;
   const columns = useColumns();
   return (
     <div className={classes.scroll} tabIndex={0} role="region" aria-label={label}>
@@ -68,7 +70,7 @@ export function CompareTable(props: {
             </th>
             {columns.map((column) => (
               <th key={column.run.id} scope="col">
-                <span className={classes.head}>
+                <span className={classes.head} data-numeric={isNumeric}>
                   <RunName column={column} />
                   {onRemove !== undefined && (
                     <UnstyledButton

@@ -1,4 +1,5 @@
 /** Which runs are compared: what each is, and a way to take it out. */
+import { Link } from "@tanstack/react-router";
 import type { ReactElement, ReactNode } from "react";
 import { duration } from "@/base/times";
 import { CompareTable, useColumns } from "@/pages/compare/columns";
@@ -24,7 +25,13 @@ export function RunsTable(props: {
         run.experiment === null ? (
           <span className={classes.missing}>none</span>
         ) : (
-          (experiments.get(run.experiment) ?? "…")
+          <Link
+            to="/experiments/$experiment"
+            params={{ experiment: run.experiment }}
+            search={{ project: run.project }}
+          >
+            {experiments.get(run.experiment) ?? "…"}
+          </Link>
         ),
     ],
     ["User", (run) => run.user],

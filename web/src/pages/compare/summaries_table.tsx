@@ -64,7 +64,7 @@ export function SummariesSection(props: Props): ReactElement {
       {shown.length > 0 && (
         <ManyRows rows={shown}>
           {(some) => (
-            <CompareTable label="Metrics" corner="Series">
+            <CompareTable label="Metrics" corner="Series" isNumeric>
               {some.map(({ one, name, values }) => {
                 const direction = directionOf(name, one.key, best);
                 const marked = bestOf(values, direction);

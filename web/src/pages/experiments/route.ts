@@ -4,7 +4,6 @@ import { readSearch } from "@/pages/runs/address";
 import { rootRoute } from "@/pages/root";
 
 export const SHOWN = ["open", "archived", "all"] as const;
-export const SORTS = ["name", "runs", "activity", "created"] as const;
 
 export interface ExperimentsSearch {
   /** Part of a name. */

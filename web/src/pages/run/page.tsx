@@ -98,12 +98,13 @@ function OneRun(props: { id: string }): ReactElement {
       }
     >
       {(known) => (
-        <div className={classes.page}>
+        // The log fills what is left of the window: its newest line stands in sight.
+        <div className={classes.page} data-fills={tab === "logs"}>
           <RunHeader run={known} readAt={run.dataUpdatedAt} stream={stream.state} />
           <Tabs
             value={tab}
             keepMounted={false}
-            classNames={{ list: classes.tabs, tab: classes.tab }}
+            classNames={{ root: classes.parts, list: classes.tabs, tab: classes.tab }}
             onChange={(to) => {
               const chosen = RUN_TABS.find((name) => name === to);
               if (chosen === undefined) return;

@@ -17,16 +17,19 @@ export function Chips(props: {
   });
   if (filter === "") return null;
   const parts = parsed.data?.parts ?? [];
+  // Until the server has read the filter, these are the parts of the one before.
+  const isBefore = parsed.isPlaceholderData;
   return (
     <>
       {parts.map((part, at) => (
-        <span key={`${at} ${part}`} className={classes.chip} title={part}>
+        <span key={`${at} ${part}`} className={classes.chip} data-before={isBefore} title={part}>
           <code>
             <bdi>{part}</bdi>
           </code>
           <button
             type="button"
             aria-label={`Take out ${part}`}
+            disabled={isBefore}
             onClick={() => {
               onFilter(parts.filter((_, other) => other !== at).join(" AND "));
             }}

@@ -5,6 +5,7 @@ import { api, bodyOf } from "@/api/client";
 import { Places } from "@/pages/runs/places";
 import { sparkOf } from "@/pages/runs/spark";
 import classes from "@/pages/runs/table.module.css";
+import { every } from "@/state/queries";
 
 export const SPARK_PX = 56;
 const HEIGHT_PX = 18;
@@ -44,7 +45,7 @@ export function SparkLine(props: {
         ),
       ),
     staleTime: isRunning ? GROWTH_MS : 300_000,
-    refetchInterval: isRunning ? GROWTH_MS : false,
+    refetchInterval: every(GROWTH_MS, isRunning),
     placeholderData: keepPreviousData,
     retry: false,
   });

@@ -261,8 +261,12 @@ const Row = memo(function Row(props: RowProps): ReactElement {
       data-gone={props.isGone}
       title={props.isGone ? "This run is no longer in the list." : undefined}
       style={{ transform: `translateY(${props.start}px)` }}
-      onClick={() => {
+      onClick={(event) => {
         props.onActive(run.id);
+        // A box that was clicked has the focus: keys are the table's.
+        if (event.target instanceof HTMLInputElement) {
+          event.target.closest<HTMLElement>("[role='grid']")?.focus({ preventScroll: true });
+        }
       }}
     >
       <span role="gridcell" className={`${classes.cell} ${classes.check}`}>

@@ -67,6 +67,9 @@ export function Tokens(props: { session: Session }): ReactElement {
       >
         {(tokens) => {
           const shown = tokens.filter((token) => revoked || token.revoked === null);
+          if (shown.length === 0 && tokens.length > 0) {
+            return <Empty title="No token is in use">All of them are revoked.</Empty>;
+          }
           return shown.length === 0 ? (
             <Empty title="There is no token yet" code="export MAPI_TOKEN=mapi_…">
               Make one here, and give it to a program by its environment.

@@ -46,7 +46,7 @@ export function RunHeader(props: Props): ReactElement {
         </Fact>
         {run.reason !== null && run.reason !== "" && (
           <Fact name="Reason" isWide>
-            <span className={classes.cut} title={run.reason}>
+            <span className={classes.reason} title={run.reason}>
               {run.reason}
             </span>
           </Fact>

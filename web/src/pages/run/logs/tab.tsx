@@ -72,8 +72,10 @@ export function LogsTab(props: { run: Run }): ReactElement {
           ]}
         />
         <span className={classes.count} aria-live="off">
-          {wholeNumber(log.lines.length)} read
-          {(from === "newest" ? log.hasEarlier : log.hasLater) && ", scroll for more"}
+          {log.lines.length > 0 && `${wholeNumber(log.lines.length)} read`}
+          {log.lines.length > 0 &&
+            (from === "newest" ? log.hasEarlier : log.hasLater) &&
+            ", scroll for more"}
         </span>
       </div>
       {log.prunedCount > 0 && (

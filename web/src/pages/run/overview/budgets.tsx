@@ -6,6 +6,7 @@ import type { Schemas } from "@/api/client";
 import { wholeNumber } from "@/base/numbers";
 import { sizeText } from "@/base/sizes";
 import classes from "@/pages/run/overview/overview.module.css";
+import { every } from "@/state/queries";
 import { budgetsQuery, isLive, type Run } from "@/state/run";
 import { Answer } from "@/widgets/answer";
 
@@ -20,7 +21,7 @@ export function Budgets(props: { run: Run }): ReactElement {
   const { run } = props;
   const budgets = useQuery({
     ...budgetsQuery(run.id),
-    refetchInterval: isLive(run) ? LIVE_MS : false,
+    refetchInterval: every(LIVE_MS, isLive(run)),
   });
   return (
     <Answer found={budgets} waiting={<Skeleton height={320} />}>
