@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 mpl.use("agg")
 
 TIME = datetime(2026, 11, 1, 12, tzinfo=UTC)
+TABLE = b'{"columns": ["a"], "data": [[%b]]}'
 
 
 def test_what_a_run_is_made_with_is_what_it_has(asking: Asking) -> None:
@@ -174,6 +175,40 @@ def test_images_figures_and_tables_come_back_as_bytes(asking: Asking, tmp_path: 
     assert table == {"columns": ["p", "q"], "data": [[1, "NaN"], ["x", None]]}
     assert json.loads(asking("runs.media_content", run, found["f"]))["data"] == [[1], [2]]
     assert [one.key for one in asking("runs.media", run, keys=["a"], step=1)] == ["a"]
+
+
+def test_a_media_item_is_kept_in_its_turn(asking: Asking) -> None:
+    run = asking("runs.create")
+    older, newer = TABLE % b"1", TABLE % b"2"
+    first, second = mapi.Place("file", after=-1, seq=3), mapi.Place("file", after=3, seq=7)
+    about = {"step": 4, "labels": {"split": "val"}, "caption": "why", "time": TIME}
+    made = asking("runs.send_media", run, "tab", older, place=first, **about)
+    assert (made.labels, made.step, made.caption) == ({"split": "val"}, 4, "why")
+    assert made.time == TIME
+    asking("runs.send_media", run, "tab", newer, place=second, **about)
+    with pytest.raises(mapi.StateConflictError) as late:
+        asking("runs.send_media", run, "tab", older, place=first, **about)
+    assert late.value.counts == {"accepted_seq": 7}
+    (item,) = asking("runs.media", run)
+    assert asking("runs.media_content", run, item) == newer
+    assert asking("runs.writers", run) == {"file": 7}
+
+
+@pytest.mark.parametrize(
+    ("place", "pointer"),
+    [
+        (None, "/place"),
+        (mapi.Place("file", after=5, seq=3), "/after"),
+        (mapi.Place("file", after=1.5, seq=3), "/after"),  # type: ignore[arg-type]
+        (mapi.Place(3, after=-1, seq=3), "/writer"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_place_that_is_none_is_said_before_anything_is_sent(
+    asking: Asking, place: Any, pointer: str
+) -> None:
+    with pytest.raises(mapi.InvalidError) as error:
+        asking("runs.send_media", "run_1", "tab", TABLE % b"1", place=place)
+    assert [fault.pointer for fault in error.value.faults] == [pointer]
 
 
 def test_a_search_goes_through_all_pages_and_knows_its_columns(
