@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.rows import dict_row
+from tests.mapi.pruning import prune
 
 from mapi.database.door import Database
+from mapi.database.queries import query
 from mapi.tracking.batch import PointBatch, Series
 from mapi.tracking.ingest import write_points
+from mapi.tracking.live import Position, read_delta
+from mapi.tracking.series import list_series, summary_from_row
+from mapi.wire.events import TrackingFrame
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from uuid import UUID
 
     from psycopg.errors import Diagnostic
@@ -24,9 +30,11 @@ if TYPE_CHECKING:
     from mapi.database.door import Connection
     from mapi.database.embedded.server import EmbeddedServer
     from mapi.tracking.writing import Counts
+    from mapi.wire.metrics import SeriesSummary
 
 pytestmark = pytest.mark.anyio
 
+T = TypeVar("T")
 SERIES = 300
 #: Every statement tells its plan and what it did, those within functions too.
 TELLS = {
@@ -75,23 +83,39 @@ def batch_of(first: int, stop: int, *, step: int) -> PointBatch:
     )
 
 
-async def write(
-    database: Database, tenant: Tenant, run_id: UUID, batch: PointBatch
-) -> tuple[Counts, list[str]]:
-    """Write a batch, and return what became of it and the plans that it took."""
+async def told_of(
+    database: Database, tenant: Tenant, work: Callable[[Connection], Awaitable[T]]
+) -> tuple[T, list[str]]:
+    """Return what some work returns, and the plans that it took."""
     plans: list[str] = []
 
     def hear(told: Diagnostic) -> None:
         plans.append(told.message_primary or "")
 
-    async def work(connection: Connection) -> Counts:
+    async def heard(connection: Connection) -> T:
         connection.add_notice_handler(hear)
         try:
-            return await write_points(connection, run_id, batch)
+            return await work(connection)
         finally:
             connection.remove_notice_handler(hear)
 
-    return await database.run(tenant.reach, work), plans
+    return await database.run(tenant.reach, heard), plans
+
+
+async def write(
+    database: Database, tenant: Tenant, run_id: UUID, batch: PointBatch
+) -> tuple[Counts, list[str]]:
+    """Write a batch, and return what became of it and the plans that it took."""
+
+    async def work(connection: Connection) -> Counts:
+        return await write_points(connection, run_id, batch)
+
+    return await told_of(database, tenant, work)
+
+
+def most_compared(plans: list[str]) -> int:
+    """Return how many rows a step of a plan has looked at in vain, at most."""
+    return max((int(found) for plan in plans for found in COMPARED.findall(plan)), default=0)
 
 
 async def test_no_plan_compares_each_series_with_each(telling: Database, tenant: Tenant) -> None:
@@ -111,5 +135,32 @@ async def test_no_plan_compares_each_series_with_each(telling: Database, tenant:
         counts, plans = await write(telling, tenant, run_id, batch)
         assert counts.accepted == len(batch)
         assert any("run_metric_summary" in plan for plan in plans)
-        compared = [int(found) for plan in plans for found in COMPARED.findall(plan)]
-        assert max(compared, default=0) < 10 * SERIES
+        assert most_compared(plans) < 10 * SERIES
+
+
+async def test_no_reader_of_a_pruned_run_compares_each_series_with_each(
+    telling: Database, database: Database, tenant: Tenant
+) -> None:
+    run_id = tenant.run()
+    await write(telling, tenant, run_id, batch_of(0, SERIES, step=5))
+    assert (await prune(database, tenant, run_id)).points == SERIES
+
+    async def list_all(connection: Connection) -> list[SeriesSummary]:
+        return (await list_series(connection, run_id, limit=SERIES))[0]
+
+    async def compare_all(connection: Connection) -> list[SeriesSummary]:
+        sent = {"runs": [run_id], "keys": None, "limit": SERIES}
+        async with connection.cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(query("compare.summaries"), sent)
+            return [summary_from_row(row) for row in await cursor.fetchall()]
+
+    async def follow_all(connection: Connection) -> list[SeriesSummary]:
+        start = Position(0, 0)
+        delta, _ = await read_delta(connection, run_id, start, known=None)
+        (frame,) = [one for one in delta.frames if isinstance(one, TrackingFrame)]
+        return frame.series
+
+    for work in (list_all, compare_all, follow_all):
+        found, plans = await told_of(telling, tenant, work)
+        assert [one.pruned is not None for one in found] == [True] * SERIES, work
+        assert most_compared(plans) < 10 * SERIES, work

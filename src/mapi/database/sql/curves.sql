@@ -181,6 +181,8 @@ where tenant_id = mapi.current_tenant() and id = %(run)s
 
 -- name: list_series
 -- The series of a run with their summaries, from a place in their order on.
+-- What is gone is looked up for each series of the page: the planner takes a run that has changed since the
+-- last ANALYZE for one series, and would compare all that are pruned with all.
 select
     known.key, known.labels, known.attempt, known.is_scalar, known.count, known.nonfinite_count,
     known.first_time, known.last_time, known.last_step, known.last_value, known.min_value,
@@ -189,21 +191,28 @@ select
     left(known.labels::text, -1) as labels_text,
     pruned.count as pruned_count, pruned.last_step as pruned_last_step,
     mapi.series_name(known.run_id, known.labels) as full_name
-from run_metric_summary as known
-left join run_pruned_points as pruned
-    on pruned.tenant_id = known.tenant_id
-    and pruned.run_id = known.run_id
-    and pruned.key = known.key
-    and pruned.labels_hash = known.labels_hash
-where
-    known.tenant_id = mapi.current_tenant()
-    and known.run_id = %(run)s
-    and (%(keys)s::text[] is null or known.key = any (%(keys)s::text[]))
-    and known.labels @> %(labels)s::jsonb
-    and (
-        %(after_key)s::text is null
-        or (known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash)
-            > (%(after_key)s, %(after_labels)s::text, %(after_hash)s::int8)
-    )
+from (
+    select * from run_metric_summary as known
+    where
+        known.tenant_id = mapi.current_tenant()
+        and known.run_id = %(run)s
+        and (%(keys)s::text[] is null or known.key = any (%(keys)s::text[]))
+        and known.labels @> %(labels)s::jsonb
+        and (
+            %(after_key)s::text is null
+            or (known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash)
+                > (%(after_key)s, %(after_labels)s::text, %(after_hash)s::int8)
+        )
+    order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash
+    limit %(limit)s
+) as known
+left join lateral (
+    select one.count, one.last_step from run_pruned_points as one
+    where
+        one.tenant_id = known.tenant_id
+        and one.run_id = known.run_id
+        and one.key = known.key
+        and one.labels_hash = known.labels_hash
+    limit 1
+) as pruned on true
 order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash
-limit %(limit)s

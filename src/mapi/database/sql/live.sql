@@ -31,18 +31,25 @@ select
     known.source, known.user_name as "user",
     pruned.count as pruned_count, pruned.last_step as pruned_last_step,
     mapi.series_name(known.run_id, known.labels) as full_name
-from run_metric_summary as known
-left join run_pruned_points as pruned
-    on pruned.tenant_id = known.tenant_id
-    and pruned.run_id = known.run_id
-    and pruned.key = known.key
-    and pruned.labels_hash = known.labels_hash
-where
-    known.tenant_id = mapi.current_tenant()
-    and known.run_id = %(run)s
-    and known.change_seq > %(after)s
+from (
+    select * from run_metric_summary as known
+    where
+        known.tenant_id = mapi.current_tenant()
+        and known.run_id = %(run)s
+        and known.change_seq > %(after)s
+    order by known.change_seq, known.key, known.labels_hash
+    limit %(limit)s
+) as known
+left join lateral (
+    select one.count, one.last_step from run_pruned_points as one
+    where
+        one.tenant_id = known.tenant_id
+        and one.run_id = known.run_id
+        and one.key = known.key
+        and one.labels_hash = known.labels_hash
+    limit 1
+) as pruned on true
 order by known.change_seq, known.key, known.labels_hash
-limit %(limit)s
 
 -- name: params
 select key, text, number, source, user_name as "user", time
