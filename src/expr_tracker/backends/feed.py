@@ -55,8 +55,11 @@ _TEXT_LENGTH_MAX: Final = 500
 _REMARKS_MAX: Final = 10
 
 
-class _LeftBehindError(Exception):
-    """Nobody waits for this thread any more."""
+class _LeftBehindError(BaseException):
+    """Nobody waits for this thread any more.
+
+    No error: it passes whoever takes those of one file in.
+    """
 
 
 class Feed:

@@ -61,6 +61,7 @@ class Delivery:
         run: the run's id on the platform.
         sent: what is new on the platform, by kind.
         writers: where each queue of the run stood when it was asked.
+        heard: hears of each request that was answered, if somebody wants to.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Delivery:
         self._pause = pause
         self._tell_outage = tell_outage
         self._is_told = False
+        self.heard: Callable[[], object] | None = None
 
     def begin(self, run: str) -> None:
         """Begin with a run of the platform: ask where its queues stand.
@@ -122,7 +124,12 @@ class Delivery:
                 if wait > left or self._pause(wait):
                     raise UnreachableError(str(error)) from error
             else:
-                if self._is_told:
-                    self._is_told = False
-                    self._tell_outage(None)
+                self._tell_answer()
                 return answer
+
+    def _tell_answer(self) -> None:
+        if self._is_told:
+            self._is_told = False
+            self._tell_outage(None)
+        if self.heard is not None:
+            self.heard()

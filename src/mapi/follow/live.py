@@ -43,6 +43,16 @@ _CALL_SECONDS: Final = 10.0
 #: that it is a millisecond or two.
 _BATCH_POINTS: Final = 2_000
 
+#: What is said of one file and is true of all.
+_ENDS_ALL: Final = (
+    UnreachableError,
+    RejectedError,
+    NotFoundError,
+    ForbiddenError,
+    BackendDownError,
+    BackendRefusedError,
+)
+
 _Answer = TypeVar("_Answer")
 
 
@@ -114,6 +124,8 @@ class LiveBackend:
     def deliver(self, told: Callable[[], object]) -> None:
         """Deliver what is new of the files of this process."""
         delivery, sources = self._opened()
+        # A request that is answered got through, whatever else its file waits for.
+        delivery.heard = told
         for source in sources.look():
             self._asked(partial(self._deliver, source, delivery, told))
 
@@ -123,7 +135,7 @@ class LiveBackend:
             return
         try:
             source.deliver(delivery, lambda _: told())
-        except (UnreachableError, RejectedError, NotFoundError, ForbiddenError):
+        except _ENDS_ALL:
             raise
         except Exception as error:  # noqa: BLE001 - on a thread of ours, and told
             # It costs the other files nothing, and is tried again when this one has grown.
@@ -136,7 +148,14 @@ class LiveBackend:
     def beat(self) -> float:
         """Say that the run lives."""
         delivery, _ = self._opened()
-        answer = self._asked(lambda: delivery.call(lambda: delivery.runs.heartbeat(delivery.run)))
+        # Whoever hears of answers gives the signs of life: this one's is none to hear of.
+        heard, delivery.heard = delivery.heard, None
+        try:
+            answer = self._asked(
+                lambda: delivery.call(lambda: delivery.runs.heartbeat(delivery.run))
+            )
+        finally:
+            delivery.heard = heard
         return answer.due_seconds
 
     def end(self) -> None:

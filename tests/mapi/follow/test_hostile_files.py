@@ -18,13 +18,16 @@ from hypothesis import strategies as st
 from tests.mapi.callers import make_token
 from tests.mapi.tenants_access import value_of
 
+from expr_tracker.backends.backend import BackendDownError
 from expr_tracker.cli import main
 from expr_tracker.media.png import png_from_array
+from expr_tracker.store.files import StreamKey
 from expr_tracker.store.regular import read_regular
 from mapi.follow import instants, media
 from mapi.follow.console import line_of_output
 from mapi.follow.deliveries import Delivery
 from mapi.follow.instants import instant_of, is_taken, now_us, time_us_of
+from mapi.follow.live import LiveBackend
 from mapi.follow.losses import Losses
 from mapi.follow.media import MediaSource
 from mapi.follow.pins import Pins
@@ -406,3 +409,54 @@ def test_what_a_clock_was_ahead_of_at_the_push_is_equal_when_the_present_has_cau
         ("point", "time", 1),
         ("point", "time", 2),
     }
+
+
+class _NobodyWaitsError(BaseException):
+    """As the library ends a thread that nobody waits for."""
+
+
+def test_each_answered_request_of_a_live_run_is_heard_of_and_who_hears_may_end_it(
+    url: str, tenant: Tenant, tmp_path: Path
+) -> None:
+    path = handmade(tmp_path, [])
+    image = picture(path, "media/a.png")
+    rows = [row(step, loss=1.0, image=image) for step in range(8)]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    pins = {f"p{at}/x": at * 1.5 for at in range(6)}
+    (path / "summary.json").write_text(json.dumps(pins | {"_pinned": sorted(pins)}))
+    backend = LiveBackend(path, [StreamKey()], url=url, token=make_token(tenant))
+    backend.open()
+    heard: list[float] = []
+
+    def beats() -> None:
+        heard.append(backend.beat())
+
+    def ends() -> None:
+        if len(heard) > 4:
+            raise _NobodyWaitsError
+        beats()
+
+    with pytest.raises(_NobodyWaitsError):
+        backend.deliver(ends)
+    assert len(heard) == 5
+    backend.deliver(beats)
+    # One for each image and each pin of a name of its own, at the least.
+    assert len(heard) > 5 + 8
+    assert backend.remarks() == []
+    backend.close()
+
+
+def test_an_outage_that_who_hears_of_answers_finds_ends_the_look_and_is_no_problem_of_a_file(
+    url: str, tenant: Tenant, tmp_path: Path
+) -> None:
+    path = handmade(tmp_path, [row(0, loss=1.0)])
+    backend = LiveBackend(path, [StreamKey()], url=url, token=make_token(tenant))
+    backend.open()
+
+    def fails() -> None:
+        raise BackendDownError("gone")
+
+    with pytest.raises(BackendDownError, match="gone"):
+        backend.deliver(fails)
+    assert backend.remarks() == []
+    backend.close()
