@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.bounds import path_within
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.regular import open_regular, read_regular
@@ -53,7 +54,7 @@ def checked(directory: Path, media: dict[str, str]) -> tuple[int, list[str], lis
     while unread:
         name, expected = unread.pop()
         path = path_within(directory, name)
-        if path is None or not path.is_file():
+        if path is None or not _is_file(path):
             missing.append(name)
         elif _sha256(path) != expected.removeprefix("sha256:"):
             changed.append(name)
@@ -63,6 +64,15 @@ def checked(directory: Path, media: dict[str, str]) -> tuple[int, list[str], lis
                     found[inner] = digest
                     unread.append((inner, digest))
     return len(found), sorted(missing), sorted(changed)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:  # a name that is too long for any file
+        if is_from_signal(error):
+            raise
+        return False
 
 
 def _sha256(path: Path) -> str:

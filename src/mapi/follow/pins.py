@@ -13,10 +13,13 @@ from mapi.follow.rows import ROUNDED, is_point, is_rounded
 from mapi.follow.texts import plain_value, storable
 from mapi.sdk.errors import QuotaExceededError
 from mapi.series.config_leaves import param_text
-from mapi.series.name_map import series_from_name
-from mapi.series.names import TAG_LENGTH_MAX, check_tag
+from mapi.series.name_map import series_from_name, writer_from_labels
+from mapi.series.names import TAG_LENGTH_MAX, canonical_labels, check_tag
+from mapi.wire.times import TIME_US_MIN, time_to_us
+from mapi.wire.values import value_from_wire
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from expr_tracker.store.summary_document import StoredSummary
@@ -44,6 +47,7 @@ class Pins:
         self._producer = producer
         self._label = label
         self._sent: dict[str, float] = {}
+        self._there: dict[tuple[str, Labels], tuple[float, int]] | None = None
         self._told: Counter[str] = Counter()
 
     def send(self, delivery: Delivery, *, time_us: int) -> None:
@@ -54,9 +58,9 @@ class Pins:
             time_us: when the summary was changed, in microseconds since 1970 UTC.
         """
         summary = read_summary(self._path)
-        time = min(max(time_us, 0), now_us())
+        time_us = min(max(time_us, TIME_US_MIN), now_us())
         for labels, pins in self._changed(summary).items():
-            self._send_numbers(delivery, labels, pins, time=time)
+            self._send_numbers(delivery, labels, pins, time_us=time_us)
         tags, changes = pin_tags(summary)
         self._tell(delivery, Counter(changes))
         runs, run = delivery.runs, delivery.run
@@ -87,25 +91,55 @@ class Pins:
         labels: Labels,
         pins: dict[str, tuple[str, float]],
         *,
-        time: int,
+        time_us: int,
     ) -> None:
-        """Send pins of the same labels, in one request."""
+        """Send pins of the same labels that the platform has not, in one request.
+
+        The newest of a scalar stays there. A file that is older than what it replaces, as of a clock that
+        was set back or a copy, comes at the same time.
+        """
+        there = self._known(delivery)
+        missing: dict[str, float] = {}
+        for series, (_, value) in pins.items():
+            known = there.get((series, canonical_labels({**dict(labels), **PINNED})))
+            if known is None or not _is_same(known[0], value):
+                missing[series] = value
+                time_us = time_us if known is None else max(time_us, known[1])
         for name, value in pins.values():
             if is_rounded(value):
                 delivery.losses.note(f"{self._label}: the pin {name} is {ROUNDED}")
         pin = partial(
             delivery.runs.log_metrics,
             delivery.run,
-            {series: value for series, (_, value) in pins.items()},
+            missing,
             labels={**dict(labels), **PINNED},
-            time=time,
+            time=time_us,
             producer=self._producer,
         )
         try:
-            delivery.call(pin)
+            if missing:
+                delivery.call(pin)
         except QuotaExceededError as error:
-            self._over_budget(delivery, "series", error.counts.get("rejected", len(pins)))
+            self._over_budget(delivery, "series", error.counts.get("rejected", len(missing)))
         self._sent.update(pins.values())
+        for series, value in missing.items():
+            place = series, canonical_labels({**dict(labels), **PINNED})
+            there[place] = value, time_us
+
+    def _known(self, delivery: Delivery) -> dict[tuple[str, Labels], tuple[float, int]]:
+        """Return value and time of each pinned number that the platform has of the producer."""
+        if self._there is None:
+            found = delivery.call(lambda: [*delivery.runs.metrics(delivery.run, labels=PINNED)])
+            writer = self._producer.stream, self._producer.rank
+            self._there = {
+                (one.key, _without_writer(one.labels)): (
+                    value_from_wire(one.last_value),
+                    time_to_us(one.last_time),
+                )
+                for one in found
+                if one.is_scalar and writer_from_labels(one.labels) == writer
+            }
+        return self._there
 
     def _over_budget(self, delivery: Delivery, budget: str, count: int) -> None:
         reason = f"not taken: over the budget {budget}"
@@ -139,6 +173,12 @@ def pin_tags(summary: StoredSummary) -> tuple[dict[str, str], list[str]]:
         else:
             told.append("left out: no tag may be called so")
     return tags, told
+
+
+def _without_writer(labels: Mapping[str, str]) -> Labels:
+    return canonical_labels(
+        {name: text for name, text in labels.items() if name not in {"stream", "rank"}}
+    )
 
 
 def _is_same(one: float | None, other: float) -> bool:

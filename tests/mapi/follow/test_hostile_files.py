@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import math
+import os
 import time
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -300,10 +301,16 @@ def test_pins_are_one_request_for_many_and_are_sent_when_they_change(
     delivery.begin(report.run or "")
     source.send(delivery, time_us=NOW)
     (path / "summary.json").write_text(json.dumps(pins | {"p7": 9.0, "_pinned": sorted(pins)}))
-    source.send(delivery, time_us=now_us())
-    assert calls == [300, 300, 1]
+    # A file that is older than what it replaces: a clock was set back.
+    source.send(delivery, time_us=now_us() - 3_600_000_000)
+    assert calls == [300, 1]
     values = {one.key: one.last_value for one in api.runs.metrics(report.run or "")}
     assert values["p7"] == 9.0
+    (path / "summary.json").write_text(json.dumps(pins | {"p7": -1.0, "_pinned": sorted(pins)}))
+    os.utime(path / "summary.json", (1.7e9, 1.7e9))
+    pushed(tmp_path)
+    assert calls == [300, 1, 1]
+    assert prove(api, path).counts == [("tag", "missing", 50)]
 
 
 def picture(path: Path, name: str) -> dict[str, Any]:
@@ -347,6 +354,9 @@ def test_a_media_file_that_cannot_be_read_costs_the_other_items_nothing(
         assert proof.problems == [
             "default: media not compared: media/closed.png: Permission denied"
         ]
+    done = CliRunner().invoke(main, ["verify", str(path)])
+    assert done.exit_code == 1
+    assert ".png is missing" in done.output
     (after,) = pushed(tmp_path)
     assert after.problems == []
     assert [(one.kind, one.step) for one in prove(api, path).differences] == [("missing", 2)]
