@@ -1,11 +1,18 @@
 /** A table of runs with all that leads it; what it shows stands in an address that its page owns. */
 import { Button, Skeleton } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from "react";
+import {
+  lazy,
+  type ReactElement,
+  type ReactNode,
+  useCallback,
+  useMemo,
+  useState,
+  Suspense,
+} from "react";
 import { ApiError } from "@/api/client";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
 import { Chips } from "@/pages/runs/chips";
-import { ChosenBar } from "@/pages/runs/chosen_bar";
 import { ColumnsButton } from "@/pages/runs/columns_button";
 import { columnsChange } from "@/pages/runs/changing";
 import { unseenOf, useChosen } from "@/pages/runs/choosing";
@@ -14,7 +21,6 @@ import { askedOf, useRuns } from "@/pages/runs/data";
 import { FilterBox } from "@/pages/runs/filter_box";
 import { GroupChoice } from "@/pages/runs/group_choice";
 import { narrowed } from "@/pages/runs/groups";
-import { GroupsTable } from "@/pages/runs/groups_table";
 import { useLiveRuns } from "@/pages/runs/live";
 import { count } from "@/pages/runs/news";
 import { NoRuns } from "@/pages/runs/no_runs";
@@ -24,6 +30,14 @@ import { ConnectionMark } from "@/widgets/connection";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
 import { Stale } from "@/widgets/stale";
+
+// What few look at does not wait with the first page.
+const ChosenBar = lazy(async () => ({
+  default: (await import("@/pages/runs/chosen_bar")).ChosenBar,
+}));
+const GroupsTable = lazy(async () => ({
+  default: (await import("@/pages/runs/groups_table")).GroupsTable,
+}));
 
 export interface RunsViewProps {
   project: string;
@@ -124,15 +138,17 @@ export function RunsView(props: RunsViewProps): ReactElement {
       )}
       <div className={classes.body}>
         {search.group !== undefined && !asked.isTrash ? (
-          <GroupsTable
-            project={project}
-            filters={asked.filters}
-            by={search.group}
-            looks={looks}
-            onGroup={(condition) => {
-              onSearch({ filter: narrowed(filter, condition), group: undefined });
-            }}
-          />
+          <Suspense fallback={<Waiting />}>
+            <GroupsTable
+              project={project}
+              filters={asked.filters}
+              by={search.group}
+              looks={looks}
+              onGroup={(condition) => {
+                onSearch({ filter: narrowed(filter, condition), group: undefined });
+              }}
+            />
+          </Suspense>
         ) : runs.error !== null && runs.data === undefined ? (
           <div className={classes.failure}>
             <Wrong error={runs.error} search={search} onSearch={onSearch} onRetry={runs.refetch} />
@@ -177,23 +193,25 @@ export function RunsView(props: RunsViewProps): ReactElement {
       </div>
       {chosen.size > 0 && (
         // Below the rows: above them it would move them under the pointer that has just chosen one.
-        <ChosenBar
-          project={project}
-          chosen={chosen}
-          unseen={unseen}
-          isTrash={asked.isTrash}
-          onLeave={(ids) => {
-            choose(ids, false);
-          }}
-          onCompare={(ids) => {
-            void navigate({ href: compareHref(project, ids) });
-          }}
-          onGone={(ids) => {
-            live.remove(ids);
-            choose(ids, false);
-          }}
-          onBack={live.renew}
-        />
+        <Suspense fallback={<div className={classes.chosen} />}>
+          <ChosenBar
+            project={project}
+            chosen={chosen}
+            unseen={unseen}
+            isTrash={asked.isTrash}
+            onLeave={(ids) => {
+              choose(ids, false);
+            }}
+            onCompare={(ids) => {
+              void navigate({ href: compareHref(project, ids) });
+            }}
+            onGone={(ids) => {
+              live.remove(ids);
+              choose(ids, false);
+            }}
+            onBack={live.renew}
+          />
+        </Suspense>
       )}
     </div>
   );
