@@ -308,6 +308,9 @@ def test_a_project_without_runs_leads_to_another_one_as_soon_as_it_is_made(
 ) -> None:
     page = view.open(address(api))
     expect(page.get_by_text("This project has no runs yet.")).to_be_visible()
+    # More than the page names: the newest is named all the same.
+    for at in range(9):
+        api.projects.create(f"0{api.project}-{at}")
     # As `et push --watch` makes it for the first run of a folder.
     made = f"{api.project}-made"
     api.projects.create(made)

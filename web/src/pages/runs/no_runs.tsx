@@ -63,7 +63,10 @@ export function NoRuns(props: {
 /** Runs that are brought here may have made a project that is called as their own. */
 function OtherProjects(props: { project: string }): ReactElement | null {
   const projects = useQuery({ ...projectsQuery, refetchInterval: LOOK_MS });
-  const others = (projects.data ?? []).filter(({ name }) => name !== props.project);
+  // The one that was made just now is the one that is looked for.
+  const others = (projects.data ?? [])
+    .filter(({ name }) => name !== props.project)
+    .sort((one, other) => Date.parse(other.created) - Date.parse(one.created));
   if (others.length === 0) return null;
   return (
     <>
