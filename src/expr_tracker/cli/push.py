@@ -64,6 +64,7 @@ def command(
     except ImportError as error:
         raise _missing(error) from error
 
+    reports: list[RunReport] = []
     try:
         if watch:
             with until_told() as pause:
@@ -77,15 +78,18 @@ def command(
                 )
             return
         with progress_bar("Pushing") as progress:
-            reports = front.push_once(
+            front.push_once(
                 directories,
                 project=project,
                 again=again,
                 pause=_slept,
                 tell_outage=_tell_outage,
                 progress=progress,
+                reports=reports,
             )
     except PlatformError as error:
+        for report in reports:
+            _tell(report)
         raise _PushFailure(str(error)) from error
     for report in reports:
         _tell(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -97,7 +98,8 @@ def run_directory(path: Path) -> RunDirectory:
     return RunDirectory(
         path=path,
         id=str(found) if is_known else f"et-{hashlib.sha256(first).hexdigest()[:_DIGEST_LENGTH]}",
-        project=str(identity.get("project") or real.parent.name),
+        # File systems there are that give names back decomposed; the platform knows one form of each.
+        project=unicodedata.normalize("NFC", str(identity.get("project") or real.parent.name)),
         name=_cut(name, NAME_LENGTH_MAX, changes, what="the run's name"),
         created=_time_of(first) if created is None else created,
         note=_cut(_text(about.get("notes")), NOTE_LENGTH_MAX, changes, what="the run's note"),

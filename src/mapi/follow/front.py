@@ -28,7 +28,7 @@ CALL_SECONDS = 30.0
 _TRIES: Final = 5
 
 
-def push_once(
+def push_once(  # noqa: PLR0913 - its parts, given by name
     roots: Sequence[Path],
     *,
     project: str | None,
@@ -36,7 +36,8 @@ def push_once(
     pause: Callable[[float], bool],
     tell_outage: Callable[[str | None], object],
     progress: Callable[[int, int], object] | None,
-) -> list[RunReport]:
+    reports: list[RunReport],
+) -> None:
     """Deliver what the runs at or below folders hold now.
 
     Args:
@@ -46,15 +47,17 @@ def push_once(
         pause: waits for so many seconds; ``True`` ends the patience with a server that is not there.
         tell_outage: hears why nothing gets through for a while, and ``None`` when it does again.
         progress: hears of the bytes that are done, and of those there are.
+        reports: takes each report in: those before an error are known.
 
     Raises:
         PlatformError: nobody says where the platform is, it does not answer, or lets nobody in.
     """
     with _client(project) as client:
-        return push(
+        push(
             Pusher(client, again=again, pause=pause, tell_outage=tell_outage),
             roots,
             progress=progress,
+            reports=reports,
         )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from expr_tracker.backends.backend import BackendDownError, BackendRefusedError
 from expr_tracker.errors import PlatformError, TrackerError
 from mapi.config import proxy_for
-from mapi.errors import MapiError
+from mapi.errors import InvalidError, MapiError
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
 from mapi.follow.directories import run_directory
 from mapi.follow.faults import is_foreseen, said
@@ -208,7 +208,7 @@ class LiveBackend:
             raise BackendRefusedError(
                 f"{error} Keep a token that works with `mapi login`, or set MAPI_TOKEN."
             ) from error
-        except ApiError as error:
+        except (ApiError, InvalidError) as error:
             raise BackendRefusedError(str(error)) from error
         except (MapiError, TrackerError, OSError) as error:
             raise BackendDownError(said(error)) from error

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from mapi.errors import Fault, InvalidError
 from mapi.sdk.errors import ForbiddenError
+from mapi.series.names import check_title
 
 if TYPE_CHECKING:
     from mapi.sdk.synchronous.client import Client
@@ -33,6 +35,7 @@ class Projects:
         run is to be made.
 
         Raises:
+            InvalidError: no project of the platform may be called so.
             ApiError: the platform refuses the question.
             ConnectionFailedError: it does not answer.
         """
@@ -42,6 +45,13 @@ class Projects:
             self._is_bound = self.client.session().project is not None
         if self._is_bound:
             return self.client.runs
+        wrong = check_title("the name of a project", name)
+        if wrong is not None:
+            raise InvalidError(
+                Fault(
+                    "/project", f"{wrong}. Say with --project or MAPI_PROJECT where the run goes"
+                )
+            )
         if name not in self._known:
             with contextlib.suppress(ForbiddenError):
                 self.client.projects.create(name, if_exists="get")

@@ -119,6 +119,7 @@ def push(
     roots: Iterable[Path],
     *,
     progress: Callable[[int, int], object] | None = None,
+    reports: list[RunReport] | None = None,
 ) -> list[RunReport]:
     """Deliver what the runs at or below folders hold now.
 
@@ -126,6 +127,7 @@ def push(
         pusher: delivers them.
         roots: the folders.
         progress: hears of the bytes that are done, and of those there are.
+        reports: takes each report in, so that those before an error are known.
 
     Returns:
         A report for each run, in the order of their folders, and for each folder that holds none.
@@ -134,7 +136,7 @@ def push(
         RejectedError: the server lets nobody in with this token.
         UnreachableError: the server did not answer for as long as the patience lasts.
     """
-    reports: list[RunReport] = []
+    reports = [] if reports is None else reports
     found: list[tuple[Path, int]] = []
     for root in roots:
         try:

@@ -26,7 +26,7 @@ from expr_tracker.store.files import StreamKey
 from expr_tracker.store.regular import read_regular
 from mapi.follow import instants, media
 from mapi.follow.console import line_of_output
-from mapi.follow.deliveries import Delivery
+from mapi.follow.deliveries import Delivery, RejectedError
 from mapi.follow.instants import instant_of, is_taken, now_us, time_us_of
 from mapi.follow.live import LiveBackend
 from mapi.follow.losses import Losses
@@ -34,6 +34,7 @@ from mapi.follow.media import MediaSource
 from mapi.follow.pins import Pins
 from mapi.follow.proof import against
 from mapi.follow.proof.against import prove
+from mapi.follow.pushing import Pusher
 from mapi.follow.references import references_of_lines
 from mapi.follow.rows import has_odd_time, points_of_rows
 from mapi.follow.spans import span_of_row
@@ -470,3 +471,42 @@ def test_an_outage_that_who_hears_of_answers_finds_ends_the_look_and_is_no_probl
         backend.deliver(fails)
     assert backend.remarks() == []
     backend.close()
+
+
+def test_a_project_that_the_platform_has_no_name_for_is_told_with_the_way_out(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    for at, project in enumerate(["\u202ex", " x ", "p" * 250, "a\x07b", "\udcff"]):
+        path = handmade(tmp_path, [row(0, loss=1.0)], name=f"r{at}", project=project)
+        (report,) = pushed(path)
+        (problem,) = report.problems
+        assert "the name of a project" in problem
+        assert "--project or MAPI_PROJECT" in problem
+        assert prove(api, path).run is None
+        (after,) = pushed(path, project="default")
+        assert after.problems == []
+    decomposed = handmade(tmp_path, [row(0, loss=1.0)], name="nfd", project="e\u0301")
+    (report,) = pushed(decomposed)
+    assert (report.problems, report.project) == ([], "\xe9")
+    assert prove(api, decomposed).is_equal
+
+
+def test_what_became_of_the_runs_before_a_server_that_lets_nobody_in_is_told(
+    api: mapi.Client, url: str, tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (handmade(tmp_path, [row(0, loss=1.0)], name=name) for name in ("a", "b"))
+    token = make_token(tenant)
+    push_run = Pusher.push_run
+
+    def revoked(pusher: Pusher, path: Path, told: Any) -> Any:
+        if path == second:
+            raise RejectedError("the token is over")
+        return push_run(pusher, path, told)
+
+    monkeypatch.setattr(Pusher, "push_run", revoked)
+    monkeypatch.setenv("MAPI_URL", url)
+    monkeypatch.setenv("MAPI_TOKEN", token)
+    done = CliRunner().invoke(main, ["push", str(first), str(second)])
+    assert done.exit_code != 0
+    assert f"{first}: lost, run_" in done.output
+    assert "the token is over" in done.output

@@ -25,6 +25,7 @@ from mapi.follow.proof.points import PointProof, series_by_writer
 from mapi.follow.proof.spans import compare_spans
 from mapi.follow.run import AS_FILES_SAY
 from mapi.sdk.errors import SchemaInvalidError
+from mapi.series.names import check_title
 from mapi.wire.enums import RunStatus
 from mapi.wire.times import time_to_us
 
@@ -87,8 +88,10 @@ def prove(
     producers = producers_of(path, "*")
     directory = run_directory(path)
     project = client.project or client.session().project or directory.project
-    runs = client.runs.in_project(project)
     proof = Proof(path, project)
+    if check_title("the name of a project", project) is not None:  # there can be none
+        return proof
+    runs = client.runs.in_project(project)
     facts = _found(runs, directory)
     if facts is None:
         return proof
