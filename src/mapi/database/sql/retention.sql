@@ -96,10 +96,15 @@ select
     run.point_count - (
         select count(*)
         from run_series as series
-        join run_metric_points as points
-            on points.tenant_id = series.tenant_id
-            and points.series_id = series.id
-            and points.step = -1
+        cross join lateral (
+            select
+            from run_metric_points as points
+            where
+                points.tenant_id = series.tenant_id
+                and points.series_id = series.id
+                and points.step = -1
+            limit 1
+        ) as scalar
         where series.tenant_id = run.tenant_id and series.run_id = run.id
     ),
     run.compacted_count, run.log_count, run.log_bytes, run.span_count, run.span_bytes
@@ -141,10 +146,17 @@ with summary as materialized (
         exists (
             select
             from run_series as series
-            join run_metric_points as points
-                on points.tenant_id = series.tenant_id
-                and points.series_id = series.id
-                and points.step = -1
+            -- Of this series: without a look of its own, all scalars of the tenant may be gone through
+            -- for each.
+            cross join lateral (
+                select
+                from run_metric_points as points
+                where
+                    points.tenant_id = series.tenant_id
+                    and points.series_id = series.id
+                    and points.step = -1
+                limit 1
+            ) as scalar
             where
                 series.tenant_id = known.tenant_id
                 and series.run_id = known.run_id
