@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -116,3 +117,55 @@ def test_the_word_of_an_ended_session_can_be_read_by_everybody(
     every_view.axe()
     every_view.check_width()
     every_view.shoot()
+
+
+#: Members of addresses with values of every wrong kind; the router reads them as JSON.
+WRONG = ("null", "true", "{}", "[]", "[[1]]", "[null]", "5", "-9e99", "__proto__", "constructor")
+MEMBERS = {
+    "/runs": ("filter", "sort", "columns", "view", "group", "trash", "chosen"),
+    "/compare": ("ids", "q", "all", "stat", "best", "x", "logy", "plot", "axes", "media", "step"),
+    "/experiments": ("q", "show", "sort"),
+    "/settings": ("tab", "revoked"),
+    "/runs/{run}": (
+        "tab", "attempt", "params", "tree", "level", "log", "media", "step", "span", "from", "to",
+        "charts", "pins", "zoom", "x", "smooth",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", MEMBERS)
+def test_an_address_that_makes_no_sense_shows_a_page_all_the_same(
+    view: View, api: mapi.Client, path: str
+) -> None:
+    run = api.runs.create(name="here", params={"lr": 1})
+    api.runs.log_series(run, "loss", [1.0, 0.5])
+    place = path.format(run=run.id)
+    # A text that is no filter is told in its place.
+    view.expected_statuses |= {400, 404, 422}
+    for wrong in WRONG:
+        said = [f"{name}={quote(wrong)}" for name in MEMBERS[path]]
+        page = view.open(f"{place}?project={api.project}&{'&'.join(said)}")
+        expect(page.get_by_label("Places")).to_be_visible()
+        expect(
+            page.locator("main h1, main h2, main [role=tablist], main input").first
+        ).to_be_visible()
+        twice = "&".join(f"{one}&{one}" for one in said)
+        page = view.open(f"{place}?project={api.project}&{twice}")
+        expect(
+            page.locator("main h1, main h2, main [role=tablist], main input").first
+        ).to_be_visible()
+        assert "Cannot " not in page.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("name", ["2026", "true", "1e5", "null"])
+def test_a_project_may_be_called_like_a_number(
+    view: View, api: mapi.Client, platform: Server, name: str
+) -> None:
+    api.projects.create(name, if_exists="get")
+    _, made = platform.ask("POST", "/v1/runs", {"project": name, "name": "here"})
+    page = view.open(f"/runs?project={name}")
+    expect(project_choice(page)).to_have_value(name)
+    page.get_by_role("link", name="here").first.click()
+    page.wait_for_url(re.compile(f"/runs/{made['id']}"))
+    page.reload()
+    expect(project_choice(page)).to_have_value(name)

@@ -1,5 +1,6 @@
 /** All addresses of the pages. Each page is loaded when it is first seen. */
 import { createRoute, createRouter, redirect } from "@tanstack/react-router";
+import { parseSearch } from "@/pages/address";
 import { compareRoute } from "@/pages/compare/route";
 import { experimentRoute, experimentsRoute } from "@/pages/experiments/route";
 import { rootRoute } from "@/pages/root";
@@ -27,6 +28,7 @@ export const router = createRouter({
     settingsRoute,
   ]),
   defaultPreload: "intent",
+  parseSearch,
 });
 
 declare module "@tanstack/react-router" {

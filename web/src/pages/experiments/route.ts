@@ -1,5 +1,6 @@
 /** The addresses of the experiments. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { exactly } from "@/pages/address";
 import { readSearch } from "@/pages/runs/address";
 import { rootRoute } from "@/pages/root";
 
@@ -17,17 +18,17 @@ export interface ExperimentsSearch {
 export const experimentsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments",
-  validateSearch: (search: Record<string, unknown>): ExperimentsSearch => ({
+  validateSearch: exactly((search): ExperimentsSearch => ({
     ...(typeof search.q === "string" && search.q !== "" ? { q: search.q } : {}),
     ...(search.show === "archived" || search.show === "all" ? { show: search.show } : {}),
     ...(typeof search.sort === "string" && search.sort !== "" ? { sort: search.sort } : {}),
-  }),
+  })),
   component: lazyRouteComponent(() => import("@/pages/experiments/list"), "ExperimentsPage"),
 });
 
 export const experimentRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/$experiment",
-  validateSearch: readSearch,
+  validateSearch: exactly(readSearch),
   component: lazyRouteComponent(() => import("@/pages/experiments/page"), "ExperimentPage"),
 });

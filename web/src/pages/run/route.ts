@@ -1,5 +1,6 @@
 /** The address of a run: which tab is open, which attempt is looked at, and what each tab keeps. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { exactly } from "@/pages/address";
 import { rootRoute } from "@/pages/root";
 import { runAddress } from "@/pages/run/address";
 import { ahead, queries } from "@/state/queries";
@@ -9,7 +10,7 @@ import { seriesQuery } from "@/state/series";
 export const runRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/runs/$run",
-  validateSearch: runAddress,
+  validateSearch: exactly(runAddress),
   // The answers are on their way while the page itself is. A link that is only pointed at asks nothing.
   loader: ({ params, preload, location }) => {
     if (preload) return;

@@ -2,7 +2,8 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { readSearch, type RunsSearch } from "@/pages/runs/address";
 import { askedOf, runsQuery } from "@/pages/runs/data";
-import { rootRoute, type RootSearch } from "@/pages/root";
+import { exactly, rootSearch, type RootSearch } from "@/pages/address";
+import { rootRoute } from "@/pages/root";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { ahead, queries, sessionQuery } from "@/state/queries";
 
@@ -19,10 +20,11 @@ async function readAhead(search: RunsSearch & RootSearch): Promise<void> {
 export const runsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/runs",
-  validateSearch: readSearch,
+  validateSearch: exactly(readSearch),
   // The rows are on their way while the page itself is. A link that is only pointed at asks nothing.
   loader: ({ preload, location }) => {
-    if (!preload) ahead(readAhead({ ...location.search, ...readSearch(location.search) }));
+    if (!preload)
+      ahead(readAhead({ ...rootSearch(location.search), ...readSearch(location.search) }));
   },
   component: lazyRouteComponent(() => import("@/pages/runs/page"), "RunsPage"),
 });
