@@ -510,3 +510,29 @@ def test_what_became_of_the_runs_before_a_server_that_lets_nobody_in_is_told(
     assert done.exit_code != 0
     assert f"{first}: lost, run_" in done.output
     assert "the token is over" in done.output
+
+
+def test_a_damaged_line_beside_the_metrics_is_told_by_the_push_and_by_the_proof(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    path = handmade(tmp_path, [row(0, loss=1.0)])
+    printed = {"_time": time.time() - 5, "source": "stdout", "text": "one"}
+    span = {
+        "_step": 0,
+        "name": "a",
+        "start": time.time() - 5,
+        "dur_ms": 1.0,
+        "depth": 0,
+        "track": 0,
+    }
+    for name, line in (("console", printed), ("spans", span)):
+        (path / f"{name}.jsonl").write_text(f"{json.dumps(line)}\n{{damaged\n{{}}\n")
+    (report,) = pushed(tmp_path)
+    assert len(report.problems) == 2
+    proof = prove(api, path)
+    assert (proof.differences, proof.is_equal) == ([], False)
+    assert sorted(proof.problems) == [
+        "console.jsonl: 1 damaged line left out",
+        "spans.jsonl: 1 damaged line left out",
+    ]
+    assert "1 line left out: the line is no output" in proof.notes

@@ -104,7 +104,7 @@ def prove(
     proof.compared = dict(differences.compared)
     proof.counts = [(what, kind, count) for (what, kind), count in differences.counts.items()]
     proof.differences = differences.kept
-    proof.problems = differences.problems
+    proof.problems = [*differences.problems, *differences.damage()]
     proof.notes = [*differences.sentences(), *_told_by_platform(facts)]
     return proof
 
@@ -166,7 +166,7 @@ def _compare_all(
         theirs = [one for one in attempts if (one.stream, one.rank) == writer]
         compare_attempts([], theirs, key=key, differences=differences)
     for key in stream_keys(directory, "console"):
-        printed = output_lines(RunFiles(directory, key).console)
+        printed = output_lines(RunFiles(directory, key).console, differences)
         lines.setdefault((key.stream or "", key.rank), []).append(printed)
     with differences.part("media"):
         compare_media(

@@ -65,6 +65,8 @@ class Differences:
         """What is no difference and should be known: ``{} points …`` by their number."""
         self.problems: list[str] = []
         """What could not be compared, and why."""
+        self.damaged: Counter[str] = Counter()
+        """Lines that hold nothing, by their file's name; those of metrics are told by the files' own check."""
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -119,6 +121,12 @@ class Differences:
             if is_from_signal(error) or not is_of_part:
                 raise
             self.problems.append(f"{what}: not compared: {said(error)}")
+
+    def damage(self) -> Iterator[str]:
+        """Yield what is said of lines that hold nothing."""
+        for name, count in self.damaged.items():
+            if count:
+                yield f"{name}: {counted(count, 'damaged line')} left out"
 
     def sentences(self) -> Iterator[str]:
         """Yield the notes with their numbers."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from expr_tracker.history.source import Source
-from expr_tracker.store.reader import whole_rows
+from expr_tracker.store.reader import LineFile
 from mapi.follow.console import line_of_output
 from mapi.follow.instants import now_us, was_ahead
 from mapi.follow.known import lines_there
+from mapi.follow.line_files import rows_of_lines
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.proof.json_values import is_same_json
 from mapi.follow.proof.sequences import Sequence
@@ -24,6 +25,7 @@ from mapi.sdk.checks import plain
 from mapi.wire.times import time_from_us, time_to_us
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterator
     from collections.abc import Sequence as Rows
     from datetime import datetime
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from mapi.sdk.synchronous.runs import Runs
     from mapi.wire.notes import LogLineFacts
 
-__all__ = ["Line", "compare_lines", "output_lines", "row_lines"]
+__all__ = ["Line", "compare_lines", "output_lines", "row_lines", "rows_in"]
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,25 @@ def row_lines(producer: Producer, differences: Differences) -> Iterator[Line]:
             yield from _of_rows(source.decode(at, piece), differences)
 
 
-def output_lines(path: Path) -> Iterator[Line]:
+def rows_in(path: Path, damaged: Counter[str]) -> Iterator[Row]:
+    """Yield the objects of a line file, and count the lines that hold none."""
+    with contextlib.suppress(FileNotFoundError), LineFile(path) as file:
+        for _, piece in file.chunks():
+            rows, count = rows_of_lines(piece)
+            damaged[path.name] += count
+            yield from rows
+
+
+def output_lines(path: Path, differences: Differences) -> Iterator[Line]:
     """Yield what a console file makes of lines, in file order."""
-    with contextlib.suppress(FileNotFoundError):
-        for row in whole_rows(path):
-            item, _ = line_of_output(row)
-            if item is not None:
-                time = item.get("time")
-                time_us = None if time is None else time_to_us(time)
-                yield Line(item["message"], item["fields"], time_us)
+    for row in rows_in(path, differences.damaged):
+        item, changes = line_of_output(row)
+        for reason in changes:
+            differences.note("line", reason)
+        if item is not None:
+            time = item.get("time")
+            time_us = None if time is None else time_to_us(time)
+            yield Line(item["message"], item["fields"], time_us)
 
 
 def _of_rows(rows: Rows[Row], differences: Differences) -> Iterator[Line]:

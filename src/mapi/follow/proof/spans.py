@@ -10,8 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from expr_tracker.store.files import RunFiles, StreamKey
-from expr_tracker.store.reader import whole_rows
 from mapi.follow.proof.differences import Difference, shown_text
+from mapi.follow.proof.lines import rows_in
 from mapi.follow.spans import likeness_of_span, span_facts, span_of_row
 from mapi.wire.times import check_time_ns
 
@@ -41,7 +41,7 @@ def compare_spans(
     paths = {key: RunFiles(directory, key).spans for key in keys}
     left: Counter[tuple[StreamKey, int]] = Counter()
     for key, path in paths.items():
-        for item, changes in _items(path):
+        for item, changes in _items(path, differences.damaged):
             for reason in changes:
                 differences.note("span", reason)
             if item is not None:
@@ -68,7 +68,7 @@ def _add_missing(
 ) -> None:
     """Take in the spans of the files that the platform has not."""
     for key in {key for key, _ in missing}:
-        for item, _ in _items(paths[key]):
+        for item, _ in _items(paths[key], Counter()):
             if item is not None and missing[key, number := likeness_of_span(item)] > 0:
                 missing[key, number] -= 1
                 if _was_ahead(item, paths[key]):
@@ -80,12 +80,8 @@ def _add_missing(
                 )
 
 
-def _items(path: Path) -> Iterator[tuple[Item | None, list[str]]]:
-    try:
-        for row in whole_rows(path):
-            yield span_of_row(row)
-    except FileNotFoundError:  # taken away meanwhile
-        return
+def _items(path: Path, damaged: Counter[str]) -> Iterator[tuple[Item | None, list[str]]]:
+    return map(span_of_row, rows_in(path, damaged))
 
 
 def _was_ahead(item: Item, path: Path) -> bool:
