@@ -12,8 +12,6 @@ import { VirtualRows } from "@/widgets/virtual_rows";
 export interface Leaf {
   /** As it is shown and copied. */
   text: string;
-  /** Numbers stand in a column of their own. */
-  isNumber: boolean;
   /** Where it came from. */
   title?: string;
 }
@@ -150,7 +148,7 @@ function Row(props: RowProps): ReactElement {
           <>
             <button
               type="button"
-              className={value.isNumber ? `${classes.text} ${classes.number}` : classes.text}
+              className={classes.text}
               title={value.title}
               aria-expanded={props.isOpen}
               aria-label={`${node.key}: ${value.text.slice(0, 200)}`}

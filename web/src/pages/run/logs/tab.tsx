@@ -95,26 +95,30 @@ export function LogsTab(props: { run: Run }): ReactElement {
       ) : log.isFirst ? (
         log.error === null && <Skeleton height={320} />
       ) : isFiltered ? (
-        <Empty title="No line matches.">
-          <Button
-            variant="default"
-            onClick={() => {
-              void navigate({
-                search: (previous) => ({ ...previous, log: undefined, level: undefined }),
-              });
-            }}
-          >
-            Show all lines
-          </Button>
-        </Empty>
+        <div>
+          <Empty title="No line matches.">
+            <Button
+              variant="default"
+              onClick={() => {
+                void navigate({
+                  search: (previous) => ({ ...previous, log: undefined, level: undefined }),
+                });
+              }}
+            >
+              Show all lines
+            </Button>
+          </Empty>
+        </div>
       ) : (
-        <Empty
-          title="This run has no log lines."
-          code={`run.log_line("epoch 1 done", fields={"lr": 0.1})`}
-        >
-          What a program prints comes along with <code>et.init</code>; the platform&apos;s client
-          writes lines itself.
-        </Empty>
+        <div>
+          <Empty
+            title="This run has no log lines."
+            code={`run.log_line("epoch 1 done", fields={"lr": 0.1})`}
+          >
+            What a program prints comes along with <code>et.init</code>; the platform&apos;s client
+            writes lines itself.
+          </Empty>
+        </div>
       )}
     </>
   );

@@ -87,7 +87,6 @@ function Content(props: { label: string; content: unknown }): ReactElement {
         key,
         {
           text: typeof value === "string" ? value : JSON.stringify(value),
-          isNumber: typeof value === "number",
         },
       ]),
     [props.content],

@@ -30,7 +30,6 @@ function Params(props: { params: Record<string, Param> }): ReactElement {
         key,
         {
           text: param.text,
-          isNumber: param.number !== null,
           title: `${param.source}${param.user ? `, ${param.user}` : ""}, ${utcTime(param.time)}`,
         },
       ]),
