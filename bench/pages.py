@@ -184,13 +184,20 @@ def grown(held: list[float]) -> Figures:
     }
 
 
+def live_seconds(given: float | None, runs: int) -> float:
+    """Return how long a live run is followed: as long as was said, else as promised, or less of fewer runs."""
+    if given is not None:
+        return given
+    return LIVE_POINTS / POINTS_PER_SECOND * min(1, runs / RUNS)
+
+
 def add_seconds(parser: argparse.ArgumentParser) -> None:
     """Add what only this bench takes."""
     parser.add_argument(
         "--seconds",
         type=float,
-        default=600,
-        help="how long a live run is followed; 0 leaves it out (default: %(default)s)",
+        help="how long a live run is followed; 0 leaves it out (default: 600 of as many runs as are "
+        "promised, and less of fewer)",
     )
 
 
@@ -198,6 +205,7 @@ def main() -> None:
     """Run the bench: a line for the pages, and one for the live run."""
     options = arguments_of(__doc__, rows=RUNS, rounds=5, add=add_seconds)
     runs: int = options.rows
+    seconds = live_seconds(options.seconds, runs)
     series, points = max(10, runs // 2), max(10_000, runs * 100)
     build_pages()
     with (
@@ -236,15 +244,15 @@ def main() -> None:
                 for name, limit in TARGETS.items()
             ],
         )
-        if options.seconds > 0:
+        if seconds > 0:
             report(
                 "pages_live",
                 1,
                 settings={
-                    "rows": int(options.seconds * POINTS_PER_SECOND),
-                    "seconds": options.seconds,
+                    "rows": int(seconds * POINTS_PER_SECOND),
+                    "seconds": seconds,
                 },
-                ours=follow(browser, where, options.seconds),
+                ours=follow(browser, where, seconds),
                 peer={},
                 targets=[
                     Target(

@@ -60,7 +60,9 @@ def test_an_installed_wheel_serves_the_pages(
     with urllib.request.urlopen(f"{server.url}/runs/run_1", timeout=30) as answer:
         page = answer.read().decode()
     assert '<div id="root">' in page
-    loaded = re.findall(r'(?:src|href)="(/[^"]+)"', page)
+    linked = re.findall(r'(?:src|href)="(/[^"]+)"', page)
+    # What the page asks of the API ahead of its scripts is for who is signed in.
+    loaded = [one for one in linked if not one.startswith("/v1/")]
     assert any(one.endswith(".js") for one in loaded)
     for one in loaded:
         with urllib.request.urlopen(server.url + one, timeout=30) as answer:

@@ -85,10 +85,10 @@ export async function deleteExperiment(experiment: Experiment): Promise<void> {
     params: { path: { experiment: experiment.id } },
     headers: versionOf(experiment),
   });
-  queries.removeQueries({ queryKey: ["experiment", experiment.id] });
   // What the page still shows asks for an experiment that is gone: it is read anew when it is next seen.
   const later = { refetchType: "none" } as const;
   await Promise.all([
+    queries.invalidateQueries({ queryKey: ["experiment", experiment.id], ...later }),
     queries.invalidateQueries({ queryKey: ["views"], ...later }),
     queries.invalidateQueries({ queryKey: ["runs"], ...later }),
     queries.invalidateQueries({ queryKey: ["experiments"] }),

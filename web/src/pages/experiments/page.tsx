@@ -70,10 +70,10 @@ function Shown(props: { experiment: Experiment }): ReactElement {
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
   const mayChange = mayWrite(session.data, experiment.project);
-  // The table follows its runs by itself.
-  useRefresh(experiment.project, [["experiment", experiment.id]]);
   const [isRenaming, setRenaming] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
+  // The table follows its runs by itself. What may be gone in a moment is not read anew.
+  useRefresh(experiment.project, isDeleting ? [] : [["experiment", experiment.id]]);
   return (
     <div className={classes.page}>
       <PageHead
