@@ -236,9 +236,9 @@ def parser() -> argparse.ArgumentParser:
         "  dev.py test -m acceptance         only whole programs\n"
         "  dev.py test -p no:randomly        in file order\n\n"
         "Tests run in random order; the seed is printed, and `--randomly-seed=N` repeats the order.\n"
-        "Without arguments, what asks a database runs once more on PostgreSQL 15, the oldest supported.\n"
-        "Debian's PostgreSQL, PgBouncer and Ceph are fetched into .services if they are not installed.\n"
-        "The last line adds everything up. No test executed is a failure.",
+        "Without arguments some run beside others, whose output comes behind theirs, and what asks a\n"
+        "database once more on PostgreSQL 15. The last line adds all up. No test executed is a failure.\n"
+        "Debian's PostgreSQL, PgBouncer and Ceph are fetched into .services if they are not installed.",
     )
     test.add_argument("--coverage", action="store_true", help="measure and report coverage")
     check = add(

@@ -1,4 +1,8 @@
-"""The test run: every depth, then what asks a database once more on the oldest, one honest sum."""
+"""The test run: every depth, and what asks a database once more on the oldest, one honest sum.
+
+A run of pytest is a pass. Passes that keep one processor busy, and nothing in common, run beside each
+other; what is about whole programs, which are killed and timed, has the machine for itself.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tooling.beside import Program, run_beside
 from tooling.environment import run, say
 from tooling.services import place_of
 
@@ -80,23 +85,76 @@ class Pass(NamedTuple):
     environment: dict[str, str]
 
 
-def passes_for(rest: Sequence[str]) -> list[Pass]:
-    """Return the passes: the caller's arguments go to each that they can mean.
+def stages_for(rest: Sequence[str]) -> list[list[Pass]]:
+    """Return the passes, those together that run beside each other; the caller's arguments go to each.
 
     Args:
         rest: Arguments for pytest.
     """
     if "-m" in rest:
         # A selection by mark is the caller's; running it twice would count each test twice.
-        return [Pass(f"tests marked '{rest[rest.index('-m') + 1]}'", (), {})]
-    found = [Pass(f"tests marked '{depth}'", ("-m", depth), {}) for depth in DEPTHS]
-    if not rest:
-        # The tests before ran on the newest PostgreSQL. Without this one's programs they fail.
-        oldest = {"MAPI_TEST_PG_BIN": str(place_of("postgres"))}
-        found.append(
-            Pass("tests that ask a database, on PostgreSQL 15", ASKING_A_DATABASE, oldest)
+        return [[Pass(f"tests marked '{rest[rest.index('-m') + 1]}'", (), {})]]
+    plain, whole, browser = (Pass(f"tests marked '{one}'", ("-m", one), {}) for one in DEPTHS)
+    if rest:
+        # One after the other: with the terminal in their hands, as a debugger wants it.
+        return [[plain], [whole], [browser]]
+    # The tests before ran on the newest PostgreSQL. Without this one's programs they fail.
+    oldest = {"MAPI_TEST_PG_BIN": str(place_of("postgres"))}
+    platform, others = (
+        plain._replace(said=f"{plain.said}, {which}", arguments=(*plain.arguments, *arguments))
+        for which, arguments in (
+            ("of the platform", ("tests/mapi",)),
+            ("of all else", ("--ignore=tests/mapi",)),
         )
-    return found
+    )
+    return [
+        [platform, others],
+        [whole],
+        [
+            browser,
+            Pass("tests that ask a database, on PostgreSQL 15", ASKING_A_DATABASE, oldest),
+        ],
+    ]
+
+
+class Result(NamedTuple):
+    """What a pass came to."""
+
+    tally: Tally
+    failed: list[str]
+
+
+def result_of(report: Path, code: int) -> Result:
+    """Return what a pytest report says."""
+    return Result(tally_of(report, code), failed_in(report))
+
+
+def run_stage(
+    command: Sequence[str | Path], stage: Sequence[Pass], *, rest: Sequence[str], folder: Path
+) -> list[Result]:
+    """Run passes beside each other, and return what each came to.
+
+    The first one has the terminal. What the others say is printed whole once all are done.
+
+    Args:
+        command: Runs pytest.
+        stage: The passes; one alone has standard input too.
+        rest: More arguments for pytest.
+        folder: For files of theirs.
+    """
+    programs, reports = [], []
+    for number, one in enumerate(stage):
+        report = folder / f"report{number}.xml"
+        report.unlink(missing_ok=True)
+        reports.append(report)
+        words = [*command, *one.arguments, f"--junitxml={report}", *rest]
+        programs.append(Program(one.said, words, {**os.environ, **one.environment}))
+    say("; beside them ".join(one.said for one in stage))
+    if len(stage) == 1:
+        codes = [run(programs[0].command, env=programs[0].environment)]
+    else:
+        codes = run_beside(programs, folder)
+    return [result_of(report, code) for report, code in zip(reports, codes)]  # noqa: B905 - 3.9
 
 
 def run_tests(python: Path, rest: Sequence[str], *, coverage: bool) -> int:
@@ -116,22 +174,11 @@ def run_tests(python: Path, rest: Sequence[str], *, coverage: bool) -> int:
     if coverage:
         run([python, "-m", "coverage", "erase"])
     with tempfile.TemporaryDirectory() as folder:
-        for one in passes_for(rest):
-            say(one.said)
-            report = Path(folder, "report.xml")
-            report.unlink(missing_ok=True)
-            command: list[str | Path] = [
-                python,
-                "-m",
-                *module,
-                *one.arguments,
-                f"--junitxml={report}",
-                *rest,
-            ]
-            tally = tally.plus(
-                tally_of(report, run(command, env={**os.environ, **one.environment}))
-            )
-            failed += failed_in(report)
+        for stage in stages_for(rest):
+            command: list[str | Path] = [python, "-m", *module]
+            for result in run_stage(command, stage, rest=rest, folder=Path(folder)):
+                tally = tally.plus(result.tally)
+                failed += result.failed
     if coverage:
         run([python, "-m", "coverage", "combine", "--quiet"])
         run([python, "-m", "coverage", "report"])

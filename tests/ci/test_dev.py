@@ -81,6 +81,43 @@ def test_the_last_line_adds_every_depth_up(
     assert done.returncode == code
 
 
+def test_a_run_without_arguments_leaves_nothing_out_and_asks_a_database_twice(
+    tmp_path: Path,
+) -> None:
+    rooms = [f"tests/mapi/{room}" for room in ("database", "tracking", "search", "api")]
+    oldest = "import os\ndef test_old(): assert 'MAPI_TEST_PG_BIN' in os.environ\n"
+    texts = {
+        "tests/test_one.py": "def test_a(): pass\n",
+        "tests/mapi/test_other.py": "import pytest\ndef test_b(): pytest.skip('so')\n",
+        "tests/acceptance/test_whole.py": "import pytest\n@pytest.mark.acceptance\ndef test_c(): assert 0\n",
+        "tests/browser/test_page.py": "import pytest\n@pytest.mark.browser\ndef test_d(): pass\n",
+        # Fails on the newest PostgreSQL, so once of twice.
+        **{f"{room}/test_asks.py": oldest for room in rooms},
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  acceptance\n  browser\naddopts = --import-mode=importlib\n"
+    )
+    program = (
+        "import sys; from pathlib import Path; from tooling import beside, environment, tests\n"
+        f"beside.ROOT = environment.ROOT = Path({str(tmp_path)!r})\n"
+        "sys.exit(tests.run_tests(Path(sys.executable), [], coverage=False))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".ci")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == "6 passed, 5 failed, 1 skipped", done.stdout
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if line.startswith("dev: failed: ")]
+    assert len(told) == 5
+
+
 def test_a_lock_is_split_into_its_packages() -> None:
     text = (
         "# made\nZope.interface==1.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"

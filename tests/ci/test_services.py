@@ -112,9 +112,14 @@ def test_a_test_whose_service_is_missing_fails_with_what_to_install(place: Path)
 
 
 def test_only_a_run_of_everything_asks_the_oldest_database_too() -> None:
-    said = [one.said for one in tests.passes_for([])]
-    assert said[len(tests.DEPTHS) :] == ["tests that ask a database, on PostgreSQL 15"]
-    assert len(tests.passes_for(["-k", "x"])) == len(tests.DEPTHS)
-    assert len(tests.passes_for(["-m", "acceptance"])) == 1
+    *_, last = (one.said for stage in tests.stages_for([]) for one in stage)
+    assert last == "tests that ask a database, on PostgreSQL 15"
+    assert len(tests.stages_for(["-k", "x"])) == len(tests.DEPTHS)
+    assert len(tests.stages_for(["-m", "acceptance"])) == 1
     for folder in tests.ASKING_A_DATABASE:
         assert (Path(__file__).parents[2] / folder).is_dir()
+
+
+def test_what_the_caller_asks_for_runs_one_after_the_other() -> None:
+    for words in (["-k", "x"], ["-m", "acceptance"], ["--pdb"]):
+        assert {len(stage) for stage in tests.stages_for(words)} == {1}
