@@ -12,10 +12,10 @@ from mapi.cli.printing import body_option, format_option, print_body, print_rows
 if TYPE_CHECKING:
     from mapi import Client
 
-__all__ = ["command"]
+__all__ = ["FREED", "command"]
 
-_ROW: Final = (
-    "project",
+#: What a pass of retention deletes and keeps, as columns of a table.
+FREED: Final = (
     "purged_runs",
     "pruned_runs",
     "kept_runs",
@@ -45,7 +45,7 @@ def command(api: Client, *, rules: bool, form: str, output: str | None) -> None:
     if output is not None:
         print_body(found)
         return
-    names = _RULE if rules else _ROW
+    names = _RULE if rules else ("project", *FREED)
     rows = [
         [getattr(one, name) for name in names]
         for one in (found.rules if rules else found.projects)

@@ -10,6 +10,7 @@ from mapi.cli import candidates, desk_candidates
 from mapi.cli.desk import administer, tenant_option
 from mapi.cli.grouping import CommandGroup
 from mapi.cli.printing import format_option, print_rows
+from mapi.cli.retention import FREED
 from mapi.cli.settings import settings_of
 from mapi.cli.transfers import counting
 
@@ -21,19 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compact", "retention", "say_freed"]
 
-_FORESEEN: Final = (
-    "tenant",
-    "project",
-    "purged_runs",
-    "pruned_runs",
-    "kept_runs",
-    "points",
-    "spans",
-    "log_lines",
-    "media_items",
-    "rows",
-    "size_bytes",
-)
 _RULE: Final = ("number", "project", "filter", "best", "by")
 
 
@@ -60,10 +48,11 @@ def retention(ctx: click.Context, *, dry_run: bool, form: str) -> None:
     async def work(found: Administration) -> None:
         if dry_run:
             rows = [
-                (tenant, project, *(getattr(freed, name) for name in _FORESEEN[2:]))
+                (tenant, project, *(getattr(freed, name) for name in FREED))
                 for tenant, project, freed in await found.foresee(rules)
             ]
-            print_rows(_FORESEEN, rows, form=form, wanted=["project", "rows", "size_bytes"])
+            columns = ("tenant", "project", *FREED)
+            print_rows(columns, rows, form=form, wanted=["project", "rows", "size_bytes"])
             return
         failures = _Failures()
         with counting("Deleting") as told:

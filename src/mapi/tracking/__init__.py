@@ -18,5 +18,5 @@ hands that to its readers.
 `series` lists what a run has, `curves` reads points by step, in `buckets` too, and `axes` by time or another metric;
 `compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines, read in `export_slices`, and
 `point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked the
-file and `import_conflicts` what is here: `import_lines` those of a run (`import_pruned` what is known of points that are gone), `import_groups` the others.
+file and `import_conflicts` what is here: `import_lines` those of a run (`import_pruned` what is known of points that are gone, `import_life` what happened to the run), `import_groups` the others.
 """

@@ -18,8 +18,17 @@ from mapi.series.budgets import Drops
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.curves import CurvePart, Stored
 from mapi.tracking.export_slices import SliceReader
+from mapi.tracking.life_entries import life_line
 from mapi.tracking.pruned import pruned_from_json
-from mapi.wire.enums import Budget, LogLevel, MediaFormat, RunKind, RunStatus, Source
+from mapi.wire.enums import (
+    Budget,
+    LifeKind,
+    LogLevel,
+    MediaFormat,
+    RunKind,
+    RunStatus,
+    Source,
+)
 from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
@@ -186,6 +195,9 @@ async def _run_lines(
 ) -> AsyncIterator[list[msgspec.Struct]]:
     """Yield the lines of one run in portions."""
     yield [_run_line(reader.run, found)]
+    kinds = [kind.value for kind in LifeKind]
+    async for rows in reader.slices("export.life", "id", 0, kinds=kinds):
+        yield [life_line(reader.run, row) for row in rows]
     yield [
         AttemptLine(
             run=reader.run,

@@ -24,6 +24,7 @@ from mapi.series.names import (
 )
 from mapi.series.prunings import PRUNED
 from mapi.tracking.experiments import check_experiment_name
+from mapi.tracking.import_life import check_life
 from mapi.tracking.import_pruned import check_pruned
 from mapi.tracking.logs import checked_lines
 from mapi.tracking.spans import SPAN_FIELDS_BYTES_MAX
@@ -40,6 +41,7 @@ from mapi.wire.exchange import (
     ExperimentLine,
     ExportLine,
     HeaderLine,
+    LifeLine,
     LogRecord,
     MediaLine,
     ParamLine,
@@ -63,8 +65,15 @@ __all__ = ["FileFacts", "RunLines", "check_file", "log_lines", "read_lines", "sp
 
 #: Runs of one file; more are imported in several.
 _RUNS_MAX: Final = 10_000
+#: Entries of the life of one run: 10 000 changes of it, and warnings, of which each has a limit.
+_LIFE_MAX: Final = 20_000
 #: The times that the lines which have some may name.
 _TIMES: Final = ("created", "started", "finished", "archived", "time")
+#: What stands before all points of its run, and what is said of one that does not.
+_EARLIER: Final[dict[type, str]] = {
+    AttemptLine: "attempts stand before the points that they wrote",
+    PrunedLine: "what was pruned stands before the points that are left",
+}
 _DOCUMENTS: Final = ("environment", "config")
 
 #: What may stand below a run.
@@ -149,6 +158,8 @@ class _Check:
         self._names: set[tuple[str, str]] = set()
         self._run = ""
         self._has_points = False
+        #: The life of the run so far: how many entries, and the number of the last one.
+        self._life = (0, 0)
         #: The series of the run whose summaries stood so far, by key and labels.
         self._summaries: set[tuple[str, int]] = set()
 
@@ -171,6 +182,8 @@ class _Check:
             case _:
                 if line.run != self._run:
                     _refuse(number, "/run", "a line stands below the run that it belongs to")
+                if self._has_points:
+                    _check(number, "/type", _EARLIER.get(type(line)))
                 self._take_content(number, line)
 
     def _take_frame(self, number: int, line: ExportLine) -> None:
@@ -237,7 +250,7 @@ class _Check:
         if line.spec is not None or line.kind is not RunKind.EXTERNAL:
             self.facts.is_trusted = True
         self.facts.runs.append(run_id)
-        self._run, self._has_points = line.run, False
+        self._run, self._has_points, self._life = line.run, False, (0, 0)
         self._summaries.clear()
 
     def _take_content(self, number: int, line: RunLines) -> None:
@@ -245,9 +258,8 @@ class _Check:
             self.facts.is_trusted = True
         _check(number, "/stream", check_stream(getattr(line, "stream", "")))
         match line:
-            case AttemptLine():
-                late = "attempts stand before the points that they wrote"
-                _check(number, "/type", late if self._has_points else None)
+            case LifeLine():
+                self._take_life(number, line)
             case ParamLine():
                 _check(number, "/text", check_param(line.key, line.text))
             case TagLine():
@@ -260,8 +272,6 @@ class _Check:
                     lambda: json_text(line.content, "/content", bytes_max=DOCUMENT_BYTES_MAX),
                 )
             case PrunedLine():
-                late = "what was pruned stands before the points that are left"
-                _check(number, "/type", late if self._has_points else None)
                 self._take_pruned(number, line)
             case PointsLine():
                 self._has_points = True
@@ -277,7 +287,7 @@ class _Check:
                     number, lambda: json_text(text, "/fields", bytes_max=SPAN_FIELDS_BYTES_MAX)
                 )
             case _:
-                assert isinstance(line, MediaLine)
+                assert isinstance(line, AttemptLine | MediaLine)
 
     def _take_checked(self, number: int, check: Callable[[], object]) -> None:
         """Let a rule of the log speak, and move its pointer to the line."""
@@ -289,6 +299,17 @@ class _Check:
                 error.faults[0].pointer.removeprefix("/lines/0"),
                 error.faults[0].message,
             )
+
+    def _take_life(self, number: int, line: LifeLine) -> None:
+        count, last = self._life
+        if line.id <= last:
+            _refuse(number, "/id", f"{line.id} does not rise above {last}, the one before")
+        if count >= _LIFE_MAX:
+            _refuse(number, "", f"a run has at most {_LIFE_MAX} entries of its life")
+        wrong = check_life(line)
+        if wrong is not None:
+            _refuse(number, f"/{wrong[0]}", wrong[1])
+        self._life = (count + 1, line.id)
 
     def _take_pruned(self, number: int, line: PrunedLine) -> None:
         _take_series(number, line)

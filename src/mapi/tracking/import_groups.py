@@ -71,6 +71,10 @@ class GroupWriter:
             return None
         return found
 
+    def experiment_here(self, sent_id: UUID) -> UUID:
+        """Return which experiment stands here for one of the file; itself where the file has no such one."""
+        return self._by_id.get(sent_id, sent_id)
+
     async def _close_if_archived(self, connection: Connection, experiment_id: UUID) -> None:
         cursor = await connection.execute(
             query("importing.archived_experiment"), {"id": experiment_id}

@@ -13,6 +13,7 @@ from mapi.tracking.attempts import register_attempt
 from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
 from mapi.tracking.documents import put_document
 from mapi.tracking.import_file import log_lines, span_rows
+from mapi.tracking.import_life import write_life
 from mapi.tracking.import_pruned import write_pruned
 from mapi.tracking.ingest import write_points
 from mapi.tracking.logs import append_lines, checked_lines
@@ -22,6 +23,7 @@ from mapi.tracking.writing import Sender, ask_for_run
 from mapi.wire.exchange import (
     AttemptLine,
     DocumentLine,
+    LifeLine,
     LogRecord,
     MediaLine,
     ParamLine,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from mapi.access.rights import Principal
     from mapi.database.door import Connection
+    from mapi.tracking.import_groups import GroupWriter
     from mapi.tracking.writing import Counts
 
 __all__ = ["LOG_WRITER", "SPAN_WRITER", "LineWriter"]
@@ -56,6 +59,7 @@ class LineWriter:
         is_imported: the run was made by an import, this one or one that was cut.
         place: of log lines and spans: where in the file the first of them stands.
         now_us: the server's time in microseconds since 1970 UTC.
+        groups: knows which experiments stand for those of the file.
         warn: hears what was not taken.
     """
 
@@ -68,6 +72,7 @@ class LineWriter:
         is_imported: bool,
         place: int,
         now_us: int,
+        groups: GroupWriter,
         warn: Callable[[str], None],
     ) -> None:
         self._connection = connection
@@ -76,6 +81,7 @@ class LineWriter:
         self._is_imported = is_imported
         self._place = place
         self._now_us = now_us
+        self._groups = groups
         self._warn = warn
 
     def _sender(self, **about: Any) -> Sender:
@@ -86,6 +92,8 @@ class LineWriter:
         # Under the run's lock nobody writes between the look for what is there and the writing.
         await ask_for_run(self._connection, self._run_id)
         match lines[0]:
+            case LifeLine():
+                await self._write_life(lines)
             case AttemptLine() as attempt:
                 await self._write_attempt(attempt)
             case ParamLine():
@@ -102,10 +110,25 @@ class LineWriter:
                 await self._write_logs(lines)
             case SpanLine():
                 await self._write_spans(lines)
-            case MediaLine():
-                self._warn("The bytes of media items are not in the file; upload them again.")
             case _:
-                raise AssertionError(lines[0])
+                assert isinstance(lines[0], MediaLine)
+                self._warn("The bytes of media items are not in the file; upload them again.")
+
+    async def _write_life(self, lines: Sequence[LifeLine]) -> None:
+        if not self._is_imported:
+            return
+        others = await write_life(
+            self._connection,
+            self._run_id,
+            lines,
+            sender=self._sender(),
+            here=self._groups.experiment_here,
+        )
+        if others:
+            self._warn(
+                "Something else has happened to a run here since a file brought it: what happened where "
+                "it was before is told up to there."
+            )
 
     async def _write_attempt(self, line: AttemptLine) -> None:
         await register_attempt(

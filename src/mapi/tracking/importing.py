@@ -166,6 +166,7 @@ class _Import:
                 is_imported=self._is_imported,
                 place=self._places[type(first)],
                 now_us=self._now_us,
+                groups=self._groups,
                 warn=self._warn,
             )
             await writer.write(lines)

@@ -1,4 +1,7 @@
-"""What happened in the life of a run: changes of its head, which the database writes down, warnings, and prunings."""
+"""What happened in the life of a run: changes of its head, which the database writes down, warnings, and prunings.
+
+An answer tells it to people; a line of an export has what is known of it, for an import.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from mapi.access.identifiers import EXPERIMENT, text_from_uuid
 from mapi.database.queries import query
 from mapi.series.prunings import pruned_text
 from mapi.wire.enums import LifeKind, WarningCode
+from mapi.wire.exchange import LifeLine
 from mapi.wire.runs import LifeEntry, RunLife
 
 if TYPE_CHECKING:
     from mapi.database.door import Connection
 
-__all__ = ["read_life"]
+__all__ = ["life_line", "read_life"]
 
 
 async def read_life(connection: Connection, run_id: UUID, *, after: int, limit: int) -> RunLife:
@@ -64,6 +68,34 @@ def _entry(row: dict[str, Any]) -> LifeEntry:
         case LifeKind.TRASHED | LifeKind.RESTORED:
             pass
     return found
+
+
+def life_line(run: str, row: dict[str, Any]) -> LifeLine:
+    """Return an entry as an export has it.
+
+    Args:
+        run: the run's id.
+        row: of `run_events`.
+    """
+    kind, fields = LifeKind(row["kind"]), row["fields"]
+    before, after = fields.get("from"), fields.get("to")
+    if kind is LifeKind.MOVED:
+        before, after = _experiment(before), _experiment(after)
+    return LifeLine(
+        run=run,
+        id=row["id"],
+        time=row["time"],
+        kind=kind,
+        user=row["user"],
+        before=before,
+        after=after,
+        reason=fields.get("reason") if kind is LifeKind.STATUS else None,
+        code=None if row["code"] is None else WarningCode(row["code"]),
+        message=row["message"],
+        counts=fields.get("counts", {}),
+        days=fields.get("days"),
+        rule=fields.get("rule"),
+    )
 
 
 def _experiment(number: str | None) -> str | None:

@@ -3,6 +3,7 @@
     {"type":"export","version":1}
     {"type":"experiment", ...} {"type":"view", ...}   before the runs and views that belong to it
     {"type":"run", ...}        each run, and below it, in this order, what it has:
+    {"type":"life", ...}       what happened to it, oldest first
     {"type":"attempt", ...}    before the points that they wrote
     {"type":"param", ...} {"type":"tag", ...} {"type":"document", ...}
     {"type":"pruned", ...}     what is known of points that retention deleted: of one series and attempt
@@ -21,7 +22,16 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, field
 
 from mapi.wire.decoding import Request
-from mapi.wire.enums import Budget, LogLevel, MediaFormat, RunKind, RunStatus, Source
+from mapi.wire.enums import (
+    Budget,
+    LifeKind,
+    LogLevel,
+    MediaFormat,
+    RunKind,
+    RunStatus,
+    Source,
+    WarningCode,
+)
 from mapi.wire.metrics import (
     AttemptNumber,
     ForeignName,
@@ -44,6 +54,7 @@ __all__ = [
     "ExperimentLine",
     "ExportLine",
     "HeaderLine",
+    "LifeLine",
     "LogRecord",
     "MediaLine",
     "ParamLine",
@@ -146,6 +157,38 @@ class RunLine(Request, kw_only=True, tag="run", tag_field="type"):
         dict[Budget, _Count],
         Meta(description="What was not kept, by budget; the one that was hit first stands first."),
     ] = field(default_factory=dict)
+
+
+class LifeLine(Request, kw_only=True, tag="life", tag_field="type"):
+    """Something that happened to a run; a kind has the members that it needs, and the others as they are here."""
+
+    run: Annotated[RunId, Meta(description="Its run.")]
+    id: Annotated[int, Meta(ge=1, le=2**53, description="Rises within the run.")]
+    time: Annotated[_Time, Meta(description="When.")]
+    kind: Annotated[LifeKind, Meta(description="What.")]
+    user: Annotated[_UserName, Meta(description="Who did it; empty: the platform.")] = ""
+    before: Annotated[
+        Annotated[str, Meta(max_length=200)] | None,
+        Meta(description="The status, name or experiment's id before."),
+    ] = None
+    after: Annotated[
+        Annotated[str, Meta(max_length=200)] | None,
+        Meta(description="The status, name or experiment's id since."),
+    ] = None
+    reason: Annotated[EndReason | None, Meta(description="Why the status changed.")] = None
+    code: Annotated[WarningCode | None, Meta(description="Of a warning.")] = None
+    message: Annotated[str, Meta(max_length=20_000, description="Of a warning.")] = ""
+    counts: Annotated[
+        dict[str, _Count], Meta(description="What was dropped, by budget, or pruned.")
+    ] = field(default_factory=dict)
+    days: Annotated[
+        Annotated[int, Meta(ge=0, le=2**31 - 1)] | None,
+        Meta(description="Of a pruning: the run had ended longer ago."),
+    ] = None
+    rule: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(description="Of a pruning: the setting that asked for it."),
+    ] = None
 
 
 class AttemptLine(Request, kw_only=True, tag="attempt", tag_field="type"):
@@ -304,6 +347,7 @@ ExportLine: TypeAlias = (
     | ExperimentLine
     | ViewLine
     | RunLine
+    | LifeLine
     | AttemptLine
     | ParamLine
     | TagLine

@@ -242,9 +242,7 @@ class RunFacts(Answer, kw_only=True):
     )
     pruned: Annotated[
         Pruned | None,
-        Meta(
-            description="What retention deleted; null: nothing. `…/life` says when and why, where it was done here."
-        ),
+        Meta(description="What retention deleted; null: nothing. `…/life` says when and why."),
     ] = None
     etag: Annotated[
         str, Meta(description="The version, for `If-Match`; covers what PATCH can change.")

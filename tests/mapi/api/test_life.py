@@ -495,6 +495,7 @@ async def test_of_a_long_life_the_newest_changes_are_kept_and_all_warnings(
         await patch(caller, run, {"name": "second", "status": "succeeded"})
         entries = (await caller.get(f"/v1/runs/{run}/life", params={"after": last}))["entries"]
         assert sorted(one["kind"] for one in entries) == ["renamed", "status"]
+        assert [one["id"] for one in entries] == [last + 1, last + 2]
         counts = "select type, count(*) from mapi.run_events where run_id = %s"
         found = connection.execute(f"{counts} group by type order by type", [number]).fetchall()
     kept: dict[str, int] = dict(found)

@@ -130,7 +130,7 @@ async def state_of(caller: Caller, text: bytes) -> dict[str, Any]:
     for line in map(json.loads, text.splitlines()):
         if line["type"] != "run":
             continue
-        for path in ("", "/metrics", "/writers"):
+        for path in ("", "/metrics", "/writers", "/life"):
             answer = await caller.get(f"/v1/runs/{line['run']}{path}")
             found[line["run"] + path] = {
                 name: value for name, value in answer.items() if name not in VOLATILE

@@ -66,7 +66,8 @@ call mapi.protect('run_media');
 create table mapi.run_events (
     tenant_id int not null,
     run_id uuid not null,
-    id bigint generated always as identity,
+    -- from 1 in each run, so that an import can bring those of before and the next ones follow them
+    id bigint not null,
     time timestamptz not null default now(),
     type text not null,
     code text,
@@ -81,6 +82,28 @@ create table mapi.run_events (
 create unique index run_events_budget on mapi.run_events (tenant_id, run_id, code)
     where code in ('TRACKING_BUDGET', 'MEDIA_BUDGET');
 call mapi.protect('run_events');
+
+-- Whoever writes an entry has locked its run, so none comes in between.
+create function mapi.number_event() returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+    new.id := 1 + coalesce(
+        (
+            select max(known.id) from mapi.run_events as known
+            where known.tenant_id = new.tenant_id and known.run_id = new.run_id
+        ),
+        0
+    );
+    return new;
+end;
+$$;
+revoke execute on function mapi.number_event() from public;
+create trigger number_event before insert on mapi.run_events
+    for each row
+    when (new.id is null)
+    execute function mapi.number_event();
 
 -- The life of a run: whatever changes its status, its name, its experiment, or puts it into the trash
 -- is written down where it happens, whoever does it. A run that is lost and back for years has an end

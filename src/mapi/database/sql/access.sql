@@ -252,21 +252,16 @@ order by project.name
 
 -- name: budget_use
 -- Of each project: the most that one run of it has used, by budget, and what budgets dropped of all.
-with params as (
-    select run.project_id, max(known.count) as most
+with noted as (
+    select
+        run.project_id, max(known.count) filter (where known.kind = 'param') as params,
+        max(known.count) filter (where known.kind = 'tag') as tags
     from (
-        select run_id, count(*) as count from run_params
+        select 'param' as kind, run_id, count(*) as count from run_params
         where tenant_id = mapi.current_tenant()
         group by run_id
-    ) as known
-    join runs as run on run.tenant_id = mapi.current_tenant() and run.id = known.run_id
-    group by run.project_id
-),
-
-tags as (
-    select run.project_id, max(known.count) as most
-    from (
-        select run_id, count(*) as count from run_tags
+        union all
+        select 'tag', run_id, count(*) from run_tags
         where tenant_id = mapi.current_tenant()
         group by run_id
     ) as known
@@ -308,8 +303,8 @@ select
     project.limits as project_limits,
     coalesce(used.series, 0) as series,
     coalesce(used.points, 0) as points,
-    coalesce(params.most, 0) as params,
-    coalesce(tags.most, 0) as tags,
+    coalesce(noted.params, 0) as params,
+    coalesce(noted.tags, 0) as tags,
     coalesce(used.log_lines, 0) as log_lines,
     coalesce(used.log_bytes, 0) as log_bytes,
     coalesce(used.spans, 0) as spans,
@@ -320,8 +315,7 @@ select
 from projects as project
 join tenants as tenant on tenant.id = project.tenant_id
 left join used on used.project_id = project.id
-left join params on params.project_id = project.id
-left join tags on tags.project_id = project.id
+left join noted on noted.project_id = project.id
 left join dropped on dropped.project_id = project.id
 where project.tenant_id = mapi.current_tenant()
 

@@ -9,6 +9,18 @@ left join experiments as experiment
     on experiment.tenant_id = run.tenant_id and experiment.id = run.experiment_id
 where run.tenant_id = mapi.current_tenant() and run.id = %(run)s
 
+-- name: life
+-- What a newer version wrote down is passed over.
+select id, time, type as kind, code, message, fields, user_name as "user"
+from run_events
+where
+    tenant_id = mapi.current_tenant()
+    and run_id = %(run)s
+    and id > %(after)s
+    and type = any (%(kinds)s)
+order by id
+limit %(limit)s
+
 -- name: attempts
 select stream, rank, attempt as number, from_step, source, started, finished, status
 from run_attempts

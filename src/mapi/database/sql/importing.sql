@@ -107,6 +107,40 @@ values (
 )
 on conflict do nothing
 
+-- name: insert_life
+-- Entries under the numbers that they had; how many are new, and how many of these numbers stand for
+-- something else. Warnings and prunings may have grown since.
+with given as (
+    select one.*
+    from unnest(
+        %(ids)s::int8[], %(times)s::timestamptz[], %(kinds)s::text[], %(codes)s::text[],
+        %(messages)s::text[], %(fields)s::text[], %(users)s::text[]
+    ) as one (id, time, kind, code, message, fields, user_name)
+),
+
+made as (
+    insert into run_events (
+        tenant_id, run_id, id, time, type, code, message, fields, change_seq, user_name
+    )
+    select
+        mapi.current_tenant(), %(run)s, given.id, given.time, given.kind, given.code, given.message,
+        given.fields::jsonb, %(change_seq)s, given.user_name
+    from given
+    on conflict do nothing
+    returning id
+)
+
+select
+    (select count(*) from made),
+    count(*) filter (
+        where
+            known.type <> given.kind
+            or known.time <> given.time and given.kind not in ('warning', 'pruned')
+    )
+from given
+join run_events as known
+    on known.tenant_id = mapi.current_tenant() and known.run_id = %(run)s and known.id = given.id
+
 -- name: finish_attempt
 update run_attempts set status = %(status)s, finished = %(finished)s
 where
