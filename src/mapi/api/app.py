@@ -161,6 +161,7 @@ _ROUTES = (
     documents.put_config,
     documents.read_environment,
     documents.read_config,
+    documents.read_all,
     corrections.correct,
 )
 

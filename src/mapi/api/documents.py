@@ -1,4 +1,4 @@
-"""``/v1/runs/{id}/environment`` and ``…/config``: one JSON document of each stream and rank."""
+"""``/v1/runs/{id}/environment`` and ``…/config``: JSON of each stream and rank; ``…/documents``."""
 
 from typing import Annotated, Any
 
@@ -15,14 +15,14 @@ from mapi.api.rights import RIGHT
 from mapi.api.senders import sender_at
 from mapi.database.door import Connection, Database
 from mapi.errors import NotFoundError
-from mapi.tracking.documents import get_document, put_document
+from mapi.tracking.documents import get_document, list_documents, put_document
 from mapi.tracking.runs import project_of
 from mapi.wire.decoding import decode
 from mapi.wire.enums import Scope
 from mapi.wire.metrics import RANK_MAX, STREAM_LENGTH_MAX
-from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts
+from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts, DocumentList
 
-__all__ = ["put_config", "put_environment", "read_config", "read_environment"]
+__all__ = ["put_config", "put_environment", "read_all", "read_config", "read_environment"]
 
 #: The document itself, blanks and escapes that it may be written with, and who wrote it.
 _BODY_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX
@@ -78,6 +78,17 @@ async def read_config(  # noqa: PLR0917 - the route's own parameters, given by n
 ) -> DocumentFacts:
     """Return what the run was told."""
     return await _read(request, database, run, name="config", at=(stream, rank))
+
+
+@get("/v1/runs/{run:str}/documents", opt={RIGHT: Scope.READ}, summary="List documents")
+async def read_all(
+    request: Request[Principal, Any, Any], database: NamedDependency[Database], run: FromPath[str]
+) -> DocumentList:
+    """Return which documents a run has, without what is in them."""
+    run_id = uuid_from_text(RUN, run)
+    async with database.transaction(request.user.reach) as connection:
+        request.user.require(Scope.READ, await project_of(connection, run_id), what="run")
+        return DocumentList(documents=await list_documents(connection, run_id))
 
 
 async def _put(

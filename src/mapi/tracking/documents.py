@@ -8,7 +8,7 @@ from mapi.database.queries import query
 from mapi.errors import Fault, InvalidError, NotFoundError
 from mapi.tracking.texts import json_text
 from mapi.tracking.writing import API, Added, Sender, close_writing, open_writing
-from mapi.wire.notes import DOCUMENT_BYTES_MAX
+from mapi.wire.notes import DOCUMENT_BYTES_MAX, DocumentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mapi.database.door import Connection
 
-__all__ = ["DOCUMENTS_MAX", "get_document", "put_document"]
+__all__ = ["DOCUMENTS_MAX", "get_document", "list_documents", "put_document"]
 
 #: Of one run: both of 500 streams and ranks.
 DOCUMENTS_MAX: Final = 1_000
@@ -75,3 +75,12 @@ async def get_document(
     if row is None:
         raise NotFoundError(f"The run has no {name} of this stream and rank.")
     return row[0], row[1]
+
+
+async def list_documents(connection: Connection, run_id: UUID) -> list[DocumentPlace]:
+    """Return which documents a run has, by name, stream and rank."""
+    cursor = await connection.execute(query("documents.list"), {"run": run_id})
+    return [
+        DocumentPlace(name=name, stream=stream, rank=rank, time=time)
+        for name, stream, rank, time in await cursor.fetchall()
+    ]

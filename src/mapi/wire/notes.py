@@ -16,6 +16,8 @@ __all__ = [
     "SPANS_MAX",
     "Document",
     "DocumentFacts",
+    "DocumentList",
+    "DocumentPlace",
     "LogAppend",
     "LogLine",
     "LogLineFacts",
@@ -229,3 +231,20 @@ class DocumentFacts(Answer, kw_only=True):
     stream: Annotated[str, Meta(description="The stream that wrote.")]
     rank: Annotated[int, Meta(description="The rank that wrote.")]
     time: Annotated[datetime, Meta(description="When it was put.")]
+
+
+class DocumentPlace(Answer, kw_only=True):
+    """A document that a run has, without what is in it."""
+
+    name: Annotated[str, Meta(description="`environment` or `config`.")]
+    stream: Annotated[str, Meta(description="The stream that wrote.")]
+    rank: Annotated[int, Meta(description="The rank that wrote.")]
+    time: Annotated[datetime, Meta(description="When it was put.")]
+
+
+class DocumentList(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/documents`."""
+
+    documents: Annotated[
+        list[DocumentPlace], Meta(description="All of the run, by name, stream and rank.")
+    ]

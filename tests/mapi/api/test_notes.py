@@ -270,6 +270,11 @@ async def test_a_document_is_replaced_and_comes_back_as_it_was(
         assert (await call("GET", "/config"))["content"] == content
         assert (await call("GET", "/config", stream="data", rank=1))["content"] == {"r": 1}
         assert (await call("GET", "/environment"))["content"] == {"python": "3"}
+        places = [
+            (one["name"], one["stream"], one["rank"])
+            for one in (await call("GET", "/documents"))["documents"]
+        ]
+        assert places == [("config", "", 0), ("config", "data", 1), ("environment", "", 0)]
         mebibyte = {"content": {"k": "x" * ((1 << 20) - 8)}}
         await call("PUT", "/config", mebibyte, status=204)
         mebibyte["content"]["k"] += "x"
@@ -400,7 +405,8 @@ async def test_a_reader_may_not_write_and_others_see_nothing(
         ("POST", "/attempts", {"number": 1}),
         ("PATCH", "/attempts", {"number": 1, "status": "failed"}),
     ]
-    reads = ["/params", "/tags", "/logs", "/spans", "/config", "/attempts", "/writers"]
+    reads = ["/params", "/tags", "/logs", "/spans", "/config", "/documents", "/attempts"]
+    reads += ["/writers"]
     async with caller_of(database, tenant, scope="runs:read") as reader:
         for method, path, body in writes:
             await reader(method, path, body, status=403)

@@ -233,6 +233,9 @@ REACHED: dict[tuple[str, str], Reach] = {
     ("GET", "/v1/runs/{run}/environment"): Reach(
         lambda ask, world: ask("runs.environment", world.told), dict
     ),
+    ("GET", "/v1/runs/{run}/documents"): Reach(
+        lambda ask, world: ask("runs.documents", world.told), [notes.DocumentPlace]
+    ),
     ("POST", "/v1/runs/{run}/metrics"): Reach(
         lambda ask, world: ask("runs.log_metric", world.run, "acc", 1), metrics.BatchAnswer
     ),

@@ -50,6 +50,8 @@ def test_each_producer_has_steps_and_documents_of_its_own(asking: Asking) -> Non
         asking("runs.config", run)
     asking("runs.put_environment", run, {"python": "3.11"})
     assert asking("runs.environment", run) == {"python": "3.11"}
+    found = [(one.name, one.stream, one.rank) for one in asking("runs.documents", run)]
+    assert found == [("config", "data", 3), ("environment", "", 0)]
     with pytest.raises(mapi.InvalidError, match="bytes"):
         asking("runs.put_config", run, {"a": "x" * (1 << 20)})
 

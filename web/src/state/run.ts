@@ -8,6 +8,7 @@ export type Run = Schemas["RunFacts"];
 export type Param = Schemas["ParamFacts"];
 export type Attempt = Schemas["AttemptFacts"];
 export type LifeEntry = Schemas["LifeEntry"];
+export type DocumentPlace = Schemas["DocumentPlace"];
 export type StoredDocument = Schemas["DocumentFacts"];
 
 /** The largest page of the life of a run. */
@@ -100,17 +101,32 @@ export function budgetsQuery(run: string) {
   });
 }
 
-/** The environment or the config of a producer; null where it has written none. */
+/** Which documents a run has, by name, stream and rank. */
+export function documentsQuery(run: string) {
+  return queryOptions({
+    queryKey: [...runKey(run), "documents"],
+    queryFn: async ({ signal }): Promise<DocumentPlace[]> =>
+      bodyOf(await api.GET("/v1/runs/{run}/documents", { params: { path: { run } }, signal }))
+        .documents,
+  });
+}
+
+/**
+ * The environment or the config of a producer; null where it has written none.
+ *
+ * @param producer - With the time of its document, where it is known, a newer one is another answer.
+ */
 export function documentQuery(
   run: string,
   name: "environment" | "config",
-  producer: { stream: string; rank: number },
+  producer: { stream: string; rank: number; time?: string },
 ) {
+  const { stream, rank, time } = producer;
   return queryOptions({
-    queryKey: [...runKey(run), name, producer.stream, producer.rank],
+    queryKey: [...runKey(run), name, stream, rank, time ?? null],
     queryFn: async ({ signal }): Promise<StoredDocument | null> => {
       try {
-        const params = { path: { run }, query: producer };
+        const params = { path: { run }, query: { stream, rank } };
         return bodyOf(
           name === "config"
             ? await api.GET("/v1/runs/{run}/config", { params, signal })

@@ -10,6 +10,12 @@ on conflict (tenant_id, run_id, name, stream, rank) do update
 -- name: count
 select count(*) from run_documents where tenant_id = mapi.current_tenant() and run_id = %(run)s
 
+-- name: list
+-- Which there are; a run of 500 ranks has up to a gibibyte of them.
+select name, stream, rank, time from run_documents
+where tenant_id = mapi.current_tenant() and run_id = %(run)s
+order by name, stream, rank
+
 -- name: get
 select content::text, time from run_documents
 where

@@ -12,7 +12,7 @@ from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked, checked_producer, given, plain, time_text
 from mapi.wire.administration import RunBudgets
 from mapi.wire.metrics import Writers
-from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts
+from mapi.wire.notes import DOCUMENT_BYTES_MAX, Document, DocumentFacts, DocumentList
 from mapi.wire.runs import AttemptBody, AttemptEnd, AttemptFacts, AttemptList
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mapi.sdk.checks import Time
     from mapi.wire.administration import BudgetUse
     from mapi.wire.enums import Budget
+    from mapi.wire.notes import DocumentPlace
 
 __all__ = ["AsyncRunAttempts"]
 
@@ -151,6 +152,10 @@ class AsyncRunAttempts(AsyncResource):
             NotFoundError: nothing was kept.
         """
         return await self._document(run, "environment", producer)
+
+    async def documents(self, run: Named) -> list[DocumentPlace]:
+        """Return which documents the run has, by name, stream and rank: not what is in them."""
+        return (await self._get("runs", id_of(run), "documents", answer=DocumentList)).documents
 
     async def _put_document(
         self, run: Named, name: str, content: Mapping[str, Any], *, producer: Producer | None

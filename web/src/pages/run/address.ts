@@ -18,6 +18,10 @@ export type RunTab = (typeof RUN_TABS)[number];
 export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** What Overview shows key by key. */
+export const DOCUMENTS = ["environment", "config", "spec"] as const;
+export type DocumentName = (typeof DOCUMENTS)[number];
+
 export interface RunAddress extends ChartsAddress, RunsSearch {
   tab?: RunTab;
   /** Only what this attempt wrote; without it each step has its newest attempt. */
@@ -30,16 +34,43 @@ export interface RunAddress extends ChartsAddress, RunsSearch {
   level?: LogLevel;
   /** What Logs looks for. */
   log?: string;
+  /** Where Logs begins; at the newest lines without it. */
+  start?: "first";
   /** What Media looks for among its keys. */
   media?: string;
   /** The step that Media stands at; the last one without it. */
   step?: number;
+  /** Whether Media shows all steps side by side. */
+  steps?: "all";
+  /** How large Media shows them; small without it. */
+  size?: "large";
+  /** What Events shows; all of them without it. */
+  events?: "warnings";
   /** The lane and path that Timeline looks at. */
   span?: string;
   /** What Timeline shows, in nanoseconds since its first span. */
   from?: number;
   to?: number;
+  /** What Overview looks for among the series. */
+  series?: string;
+  /** Whose documents Overview shows; those of the first producer without both. */
+  stream?: string;
+  rank?: number;
+  /** What Overview looks for in each document. */
+  environment?: string;
+  config?: string;
+  spec?: string;
+  /** Documents whose keys Overview shows flat; as a tree without it. */
+  flat?: readonly DocumentName[];
 }
+
+/** Members that are texts, whatever they look like. */
+const TEXTS = [
+  ...(["params", "log", "media", "span", "series", "stream"] as const),
+  ...DOCUMENTS,
+] as const;
+/** Members that are whole numbers. */
+const NUMBERS = ["step", "from", "to", "rank"] as const;
 
 export function runAddress(search: Record<string, unknown>): RunAddress {
   const tab = RUN_TABS.find((name) => name === search.tab);
@@ -52,7 +83,14 @@ export function runAddress(search: Record<string, unknown>): RunAddress {
   const level = LOG_LEVELS.find((name) => name === search.level);
   if (level !== undefined && level !== "debug") found.level = level;
   if (search.tree === true) found.tree = true;
-  for (const name of ["params", "log", "media", "span"] as const) {
+  if (search.start === "first") found.start = "first";
+  if (search.steps === "all") found.steps = "all";
+  if (search.size === "large") found.size = "large";
+  if (search.events === "warnings") found.events = "warnings";
+  const flat = Array.isArray(search.flat) ? (search.flat as unknown[]) : [];
+  const known = DOCUMENTS.filter((name) => flat.includes(name));
+  if (known.length > 0) found.flat = known;
+  for (const name of TEXTS) {
     const text = search[name];
     // A text of digits was read as a number.
     if (typeof text === "string" || typeof text === "number") {
@@ -61,7 +99,7 @@ export function runAddress(search: Record<string, unknown>): RunAddress {
   }
   const attempt = wholeNumber(search.attempt);
   if (attempt !== undefined && attempt > 0) found.attempt = attempt;
-  for (const name of ["step", "from", "to"] as const) {
+  for (const name of NUMBERS) {
     const value = wholeNumber(search[name]);
     if (value !== undefined) found[name] = value;
   }

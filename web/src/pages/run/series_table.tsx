@@ -1,14 +1,17 @@
 /** The series of a run as numbers: last value, extremes and where they are, mean, count. */
-import { Skeleton, TextInput } from "@mantine/core";
+import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactElement, useDeferredValue, useMemo, useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
+import { type ReactElement, useDeferredValue, useMemo } from "react";
 import { shortNumber, wholeNumber } from "@/base/numbers";
 import classes from "@/pages/run/series_table.module.css";
 import { asNumber, type Series, seriesName, seriesQuery } from "@/state/series";
 import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
+import { SearchBox } from "@/widgets/search_box";
 import { VirtualRows } from "@/widgets/virtual_rows";
 
+const route = getRouteApi("/runs/$run");
 /** From here on a search is worth its place. */
 const SEARCH_MIN = 12;
 
@@ -23,7 +26,8 @@ export function SeriesTable(props: { run: string }): ReactElement {
 
 function Rows(props: { series: readonly Series[] }): ReactElement {
   const { series } = props;
-  const [sought, setSought] = useState("");
+  const { series: sought = "" } = route.useSearch();
+  const navigate = route.useNavigate();
   const wanted = useDeferredValue(sought).trim().toLowerCase();
   const found = useMemo(
     () =>
@@ -44,15 +48,17 @@ function Rows(props: { series: readonly Series[] }): ReactElement {
   }
   return (
     <>
-      {series.length >= SEARCH_MIN && (
-        <TextInput
-          type="search"
-          aria-label="Search in series"
+      {(series.length >= SEARCH_MIN || sought !== "") && (
+        <SearchBox
+          label="Search in series"
           placeholder="Search series"
           className={classes.search}
           value={sought}
-          onChange={(event) => {
-            setSought(event.currentTarget.value);
+          onSeek={(text) => {
+            void navigate({
+              replace: true,
+              search: (previous) => ({ ...previous, series: text === "" ? undefined : text }),
+            });
           }}
         />
       )}

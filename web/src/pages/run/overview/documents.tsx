@@ -1,116 +1,186 @@
 /** Environment, config and spec: documents of a producer, as keys and values. */
 import { Select, Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactElement, useMemo, useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
+import { type ReactElement, type ReactNode, useMemo } from "react";
 import { leavesOf } from "@/base/nested";
+import type { DocumentName } from "@/pages/run/address";
 import { type Leaf, NestedRows } from "@/pages/run/nested_rows";
 import classes from "@/pages/run/overview/overview.module.css";
+import {
+  askedProducer,
+  type Producer,
+  producerName,
+  producersOf,
+} from "@/pages/run/overview/producers";
 import { Section } from "@/pages/run/overview/section";
-import { attemptsQuery, documentQuery, type Run } from "@/state/run";
+import { every } from "@/state/queries";
+import { type DocumentPlace, documentQuery, documentsQuery, isLive, type Run } from "@/state/run";
 import { Answer } from "@/widgets/answer";
 
-interface Producer {
-  stream: string;
-  rank: number;
-}
+const route = getRouteApi("/runs/$run");
+/** A run that goes on may still write some. */
+const LIVE_MS = 10_000;
+/** Of those that a producer writes. */
+const NAMES = [
+  { name: "environment", title: "Environment" },
+  { name: "config", title: "Config" },
+] as const;
 
 export function Documents(props: { run: Run }): ReactElement {
   const { run } = props;
-  const attempts = useQuery(attemptsQuery(run.id));
-  const producers = producersOf(attempts.data ?? []);
-  const [chosen, setChosen] = useState(0);
-  const producer = producers[chosen] ?? { stream: "", rank: 0 };
-  const choice =
-    producers.length < 2 ? undefined : (
-      <Select
-        aria-label="Stream and rank"
-        className={classes.producer}
-        allowDeselect={false}
-        value={String(chosen)}
-        data={producers.map((one, at) => ({ value: String(at), label: producerName(one) }))}
-        onChange={(at) => {
-          setChosen(Number(at));
-        }}
-      />
-    );
+  const documents = useQuery({
+    ...documentsQuery(run.id),
+    refetchInterval: every(LIVE_MS, isLive(run)),
+  });
   return (
     <>
-      <Document
-        run={run.id}
-        name="environment"
-        title="Environment"
-        producer={producer}
-        aside={choice}
-      />
-      <Document run={run.id} name="config" title="Config" producer={producer} />
+      <Answer found={documents} waiting={<Waiting />}>
+        {(known) => <Written run={run.id} documents={known} />}
+      </Answer>
       {run.spec != null && (
         <Section title="Spec">
-          <Content label="Spec" content={run.spec} />
+          <Content name="spec" title="Spec" content={run.spec} />
         </Section>
       )}
     </>
   );
 }
 
-interface DocumentProps {
-  run: string;
-  name: "environment" | "config";
-  title: string;
-  producer: Producer;
-  aside?: ReactElement | undefined;
-}
-
-function Document(props: DocumentProps): ReactElement {
-  const { run, name, title, producer, aside } = props;
-  const found = useQuery(documentQuery(run, name, producer));
+function Written(props: { run: string; documents: readonly DocumentPlace[] }): ReactElement {
+  const { run, documents } = props;
+  const address = route.useSearch();
+  const asked = askedProducer(address);
+  const producers = producersOf(documents, asked);
+  const producer = asked ?? producers[0] ?? { stream: "", rank: 0 };
   return (
-    <Section title={title} aside={aside}>
-      <Answer key={JSON.stringify(producer)} found={found} waiting={<Skeleton height={96} />}>
-        {(document) =>
-          document === null ? (
-            <p className={classes.none}>None was kept.</p>
-          ) : (
-            <Content label={title} content={document.content} />
-          )
-        }
-      </Answer>
-    </Section>
+    <>
+      {NAMES.map(({ name, title }, at) => {
+        const place = documents.find(
+          (one) =>
+            one.name === name && one.stream === producer.stream && one.rank === producer.rank,
+        );
+        return (
+          <Section
+            key={name}
+            title={title}
+            aside={at === 0 && <ProducerChoice {...{ producers, producer }} />}
+          >
+            {place === undefined ? (
+              <p className={classes.none}>None was kept.</p>
+            ) : (
+              <Document key={JSON.stringify(producer)} {...{ run, name, title, place }} />
+            )}
+          </Section>
+        );
+      })}
+    </>
   );
 }
 
-function Content(props: { label: string; content: unknown }): ReactElement {
-  const [sought, setSought] = useState("");
-  const [isTree, setIsTree] = useState(true);
+function ProducerChoice(props: { producers: readonly Producer[]; producer: Producer }): ReactNode {
+  const { producers, producer } = props;
+  const navigate = route.useNavigate();
+  if (producers.length < 2) {
+    const isDefault = producer.stream === "" && producer.rank === 0;
+    return isDefault ? null : <span className={classes.whose}>of {producerName(producer)}</span>;
+  }
+  const valueOf = ({ stream, rank }: Producer): string => JSON.stringify([stream, rank]);
+  return (
+    <Select
+      aria-label="Stream and rank"
+      className={classes.producer}
+      allowDeselect={false}
+      value={valueOf(producer)}
+      data={producers.map((one) => ({ value: valueOf(one), label: producerName(one) }))}
+      searchable={producers.length > 10}
+      onChange={(value) => {
+        const chosen = producers.find((one) => valueOf(one) === value);
+        if (chosen === undefined) return;
+        const isFirst = chosen === producers[0];
+        void navigate({
+          replace: true,
+          resetScroll: false,
+          search: (previous) => ({
+            ...previous,
+            stream: isFirst || chosen.stream === "" ? undefined : chosen.stream,
+            rank: isFirst || chosen.rank === 0 ? undefined : chosen.rank,
+          }),
+        });
+      }}
+    />
+  );
+}
+
+function Document(props: {
+  run: string;
+  name: "environment" | "config";
+  title: string;
+  place: DocumentPlace;
+}): ReactElement {
+  const { run, name, title, place } = props;
+  const found = useQuery(documentQuery(run, name, place));
+  return (
+    <Answer found={found} waiting={<Skeleton height={96} />}>
+      {(document) =>
+        document === null ? (
+          <p className={classes.none}>It is there no more.</p>
+        ) : (
+          <Content name={name} title={title} content={document.content} />
+        )
+      }
+    </Answer>
+  );
+}
+
+function Content(props: { name: DocumentName; title: string; content: unknown }): ReactElement {
+  const { name, title, content } = props;
+  const { flat = [], [name]: sought = "" } = route.useSearch();
+  const navigate = route.useNavigate();
   const leaves = useMemo(
     () =>
-      leavesOf(props.content).map(([key, value]): [string, Leaf] => [
+      leavesOf(content).map(([key, value]): [string, Leaf] => [
         key,
         {
           text: typeof value === "string" ? value : JSON.stringify(value),
         },
       ]),
-    [props.content],
+    [content],
   );
   return (
     <NestedRows
-      label={props.label}
+      label={title}
       leaves={leaves}
       sought={sought}
-      onSeek={setSought}
-      isTree={isTree}
-      onTree={setIsTree}
+      onSeek={(text) =>
+        void navigate({
+          replace: true,
+          resetScroll: false,
+          search: (previous) => ({ ...previous, [name]: text === "" ? undefined : text }),
+        })
+      }
+      isTree={!flat.includes(name)}
+      onTree={(isTree) => {
+        const others = flat.filter((one) => one !== name);
+        const next = isTree ? others : [...others, name];
+        void navigate({
+          replace: true,
+          resetScroll: false,
+          search: (previous) => ({ ...previous, flat: next.length === 0 ? undefined : next }),
+        });
+      }}
     />
   );
 }
 
-/** Returns who may have written a document, the default stream and rank first. */
-function producersOf(attempts: readonly Producer[]): Producer[] {
-  const found = new Map<string, Producer>([["\n0", { stream: "", rank: 0 }]]);
-  for (const { stream, rank } of attempts) found.set(`${stream}\n${rank}`, { stream, rank });
-  return [...found.values()];
-}
-
-function producerName(producer: Producer): string {
-  const stream = producer.stream === "" ? "default stream" : producer.stream;
-  return producer.rank === 0 ? stream : `${stream}, rank ${producer.rank}`;
+function Waiting(): ReactElement {
+  return (
+    <>
+      {NAMES.map(({ name, title }) => (
+        <Section key={name} title={title}>
+          <Skeleton height={96} />
+        </Section>
+      ))}
+    </>
+  );
 }
