@@ -243,6 +243,41 @@ def test_every_page_has_a_title_of_its_own(view: View, api: mapi.Client) -> None
     expect(page).to_have_title("Compare · mapi")
 
 
+def test_all_of_a_long_reason_is_shown_on_demand(every_view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="x" * 200)
+    last = "the last line of it"
+    run.finish("failed", reason="\n".join(["out of memory: " + "a long text " * 20] * 5 + [last]))
+    page = every_view.open(address(run, api, tab="events"))
+    more = page.get_by_role("button", name="Show all of it")
+    expect(more).to_be_visible()
+    reason = page.get_by_role("region", name="Reason")
+    cut = reason.evaluate("(one) => one.clientHeight")
+    every_view.axe()
+    every_view.check_width()
+    every_view.shoot("cut")
+    more.press("Enter")
+    expect(page.get_by_role("button", name="Show less")).to_be_visible()
+    assert reason.evaluate("(one) => one.clientHeight") > 3 * cut
+    every_view.axe()
+    every_view.check_width()
+    every_view.shoot("open")
+    page.get_by_role("button", name="Show less").press("Enter")
+    expect(more).to_be_visible()
+
+
+def test_which_events_are_shown_stands_in_the_address(view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="a run")
+    api.runs.update(run, name="another name")
+    page = view.open(address(run, api, tab="events"))
+    expect(page.get_by_role("tabpanel")).to_contain_text("Renamed")
+    page.get_by_role("tabpanel").get_by_text(re.compile("^Warnings")).click()
+    page.wait_for_url(re.compile("events=warnings"))
+    page.reload()
+    expect(page.get_by_role("tabpanel")).to_contain_text("No warnings.")
+    page.get_by_role("tabpanel").get_by_text(re.compile(r"^All \d")).click()
+    page.wait_for_url(re.compile("^(?!.*events=)"))
+
+
 def test_an_export_is_the_run_as_it_was_logged(view: View, api: mapi.Client) -> None:
     run = full_run(api)
     page = view.open(address(run, api))

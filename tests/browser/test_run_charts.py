@@ -164,6 +164,54 @@ def test_keys_tell_values_when_the_pointer_has_left(view: View, api: mapi.Client
     expect(told).to_have_count(0)
 
 
+def test_of_all_charts_one_tells_its_values(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    run = make_curves(api)
+    view = open_view(Look("light", 390, 844))
+    page = view.open(f"/runs/{run}?project={api.project}")
+    for key in ("epoch", "loss"):
+        drawing = drawing_of(page, key)
+        drawing.scroll_into_view_if_needed()
+        # A finger that is lifted leaves nothing: no event says that it is gone.
+        drawing.evaluate(
+            """(element) => {
+              const box = element.getBoundingClientRect();
+              const at = {clientX: box.x + box.width / 2, clientY: box.y + 60};
+              const touch = new Touch({identifier: 1, target: element, ...at});
+              for (const name of ["touchstart", "touchmove"]) {
+                element.dispatchEvent(new TouchEvent(name, {touches: [touch]}));
+              }
+              element.dispatchEvent(new TouchEvent("touchend", {touches: []}));
+            }"""
+        )
+        expect(chart_of(page, key).get_by_role("status")).to_contain_text("step")
+    expect(page.get_by_role("figure").get_by_role("status")).to_have_count(1)
+
+
+def test_a_hidden_line_stays_hidden_where_its_chart_fills_the_window_or_is_scrolled_away(
+    view: View, api: mapi.Client
+) -> None:
+    run = api.runs.create(name="many charts")
+    for at in range(60):
+        api.runs.log_metrics(run, {f"m{at:02d}": at}, step=0)
+    page = view.open(f"/runs/{run.id}?project={api.project}")
+    line = chart_of(page, "m00").get_by_role("button", name="m00", exact=True)
+    line.click()
+    expect(line).to_have_attribute("aria-pressed", "false")
+    chart_of(page, "m00").get_by_label("Full screen").click()
+    dialog = page.get_by_role("dialog", name="m00")
+    expect(dialog.get_by_role("button", name="m00", exact=True)).to_have_attribute(
+        "aria-pressed", "false"
+    )
+    page.keyboard.press("Escape")
+    page.evaluate("window.scrollTo(0, document.documentElement.scrollHeight)")
+    expect(chart_of(page, "m59")).to_be_in_viewport()
+    expect(chart_of(page, "m00")).to_have_count(0)
+    page.evaluate("window.scrollTo(0, 0)")
+    expect(line).to_have_attribute("aria-pressed", "false")
+
+
 def test_a_search_goes_on_while_one_types(view: View, api: mapi.Client) -> None:
     page = view.open(f"/runs/{make_curves(api)}?project={api.project}")
     box = page.get_by_role("searchbox", name="Search keys")

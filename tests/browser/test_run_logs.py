@@ -165,6 +165,30 @@ def test_a_progress_bar_is_its_last_state_and_the_raw_line_is_there_on_demand(
     expect(lines.get_by_label("Fields", exact=True)).to_contain_text('"epoch": 3')
 
 
+def test_lines_that_go_back_again_and_again_are_read_at_once(view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="bars")
+    message = "x" * 8_000 + "\ra" * 4_000
+    api.runs.log_lines(run, [{"message": message} for _ in range(40)])
+    page = opened(view, api, run)
+    lines = log_of(page)
+    expect(lines).to_contain_text("axxx")
+    lines.evaluate("(box) => { box.scrollTop = 0; }")
+    expect(lines.locator("[data-index='0']")).to_be_in_viewport()
+
+
+def test_where_the_log_begins_stands_in_the_address(view: View, api: mapi.Client) -> None:
+    run = api.runs.create(name="long")
+    api.runs.log_lines(run, [{"message": f"line {at}."} for at in range(300)])
+    page = opened(view, api, run)
+    page.get_by_text("From the first", exact=True).click()
+    page.wait_for_url(re.compile("start=first"))
+    page.reload()
+    expect(log_of(page).get_by_text("line 0.", exact=True)).to_be_in_viewport()
+    page.get_by_text("Newest", exact=True).click()
+    page.wait_for_url(re.compile("^(?!.*start=)"))
+    expect(log_of(page).get_by_text("line 299.", exact=True)).to_be_in_viewport()
+
+
 def test_a_hundred_thousand_lines_are_opened_in_bounded_time_and_memory(
     view: View, api: mapi.Client
 ) -> None:

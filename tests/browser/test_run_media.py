@@ -48,6 +48,12 @@ def test_every_item_is_reached_by_its_step(view: View, api: mapi.Client) -> None
     page.get_by_text("All steps", exact=True).click()
     strip = page.get_by_role("region", name="samples")
     expect(strip.get_by_role("figure")).to_have_count(3)
+    page.wait_for_url(re.compile("steps=all"))
+    page.get_by_text("Large", exact=True).click()
+    page.wait_for_url(re.compile("size=large"))
+    page.reload()
+    expect(strip.get_by_role("figure")).to_have_count(3)
+    expect(page.get_by_role("radio", name="Large")).to_be_checked()
 
 
 def test_tables_are_asked_for_as_they_come_into_view(view: View, api: mapi.Client) -> None:

@@ -319,6 +319,24 @@ def test_a_project_without_runs_leads_to_another_one_as_soon_as_it_is_made(
     expect(page.get_by_role("combobox", name="Project")).to_have_value(made)
 
 
+def test_a_small_curve_that_could_not_be_read_says_so(view: View, api: mapi.Client) -> None:
+    view.expected_statuses.add(422)
+    run = api.runs.create(name="a run")
+    api.runs.log_series(run, "loss", [3.0, 2.0, 1.0])
+    view.page.route(
+        "**/metrics/points*",
+        lambda route: route.fulfill(
+            status=422,
+            content_type="application/problem+json",
+            body='{"detail": "There is no such curve.", "code": "INVALID"}',
+        ),
+    )
+    page = view.open(address(api, columns=["name", "metrics.loss"]))
+    expect(row(page, "a run")).to_contain_text(
+        "no curve. The curve could not be read: There is no"
+    )
+
+
 def test_keys_lead_to_a_run_and_to_the_filter(view: View, api: mapi.Client) -> None:
     three_runs(api)
     page = view.open(address(api))

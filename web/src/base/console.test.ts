@@ -25,6 +25,34 @@ test("what has no control characters is seen as it is, and what is seen has no c
   );
 });
 
+/** What a terminal does, step by step: each part is laid over what stood there before. */
+function laidOver(line: string): string {
+  let shown: string[] = [];
+  for (const part of line.split("\r")) {
+    const letters = Array.from(part.replaceAll("\u001b[K", ""));
+    shown = part.includes("\u001b[K") ? letters : [...letters, ...shown.slice(letters.length)];
+  }
+  return shown.join("");
+}
+
+test("a line is what its parts leave when each is laid over the one before", () => {
+  const parts = fc.array(
+    fc.tuple(fc.constantFrom("", "\u001b[K"), fc.string({ unit: fc.constantFrom("a", "é", "🚂") })),
+  );
+  fc.assert(
+    fc.property(parts, (found) => {
+      const line = found.map(([clear, text]) => clear + text).join("\r");
+      expect(lastState(line)).toBe(laidOver(line));
+    }),
+  );
+});
+
+test("a line is read once, however often it goes back to its first column", () => {
+  // Copied for each of its parts, this one would not be read within the limit of the test.
+  const line = "x".repeat(400_000) + "\ra".repeat(400_000);
+  expect(lastState(line)).toHaveLength(400_000);
+}, 60_000);
+
 test("a cut line says how much is missing", () => {
   expect(withoutCut("x [cut: 120 more characters]")).toEqual({ text: "x", missing: 120 });
   expect(withoutCut("x [cut: no]")).toEqual({ text: "x [cut: no]", missing: 0 });

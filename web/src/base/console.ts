@@ -16,11 +16,20 @@ export function lastState(text: string): string {
 
 function lastOfLine(line: string): string {
   if (!SPECIAL.test(line)) return line;
-  let shown: string[] = [];
-  for (const part of line.split("\r")) {
-    const clears = CLEARS.test(part);
-    const letters = Array.from(part.replace(ESCAPES, ""));
-    shown = clears ? letters : [...letters, ...shown.slice(letters.length)];
+  const parts = line.split("\r");
+  // What stands before the last one that clears the line is behind it.
+  const first = Math.max(
+    0,
+    parts.findLastIndex((part) => CLEARS.test(part)),
+  );
+  // Written in place: a line of 8 000 parts that each copied what is shown took a second.
+  const shown: string[] = [];
+  for (const part of parts.slice(first)) {
+    let at = 0;
+    for (const letter of part.replace(ESCAPES, "")) {
+      shown[at] = letter;
+      at += 1;
+    }
   }
   return shown.join("");
 }

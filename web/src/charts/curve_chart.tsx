@@ -1,8 +1,9 @@
 /** One chart of curves: the drawing, its legend, and what it has to say of what it cannot show. */
-import { ActionIcon, Menu, Modal, Skeleton, useComputedColorScheme } from "@mantine/core";
+import { ActionIcon, Modal, Skeleton, useComputedColorScheme } from "@mantine/core";
 import { useViewportSize } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
-import { useCallback, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
+import { useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
+import { ChartMenu } from "@/charts/chart_menu";
 import classes from "@/charts/curve_chart.module.css";
 import { useCurves, type LineSource, type LoadedLine } from "@/charts/following";
 import { useChartGroup, useSeen } from "@/charts/group";
@@ -14,6 +15,7 @@ import { Plot, useColours } from "@/charts/plot";
 import { csvFile, fileName, pngFile, save, sheetOf, svgFile } from "@/charts/saving";
 import type { Range } from "@/charts/scales";
 import type { ChartSettings } from "@/charts/settings";
+import { useShown } from "@/charts/shown";
 import { symbols } from "@/charts/symbols";
 
 export interface CurveChartProps {
@@ -30,8 +32,6 @@ export interface CurveChartProps {
   readonly actions?: ReactNode;
 }
 
-/** So many lines can be told apart, and are asked for without a click. */
-export const DRAWN_MAX = 20;
 const HEIGHT = 200;
 
 export function CurveChart(props: CurveChartProps): ReactElement {
@@ -127,7 +127,7 @@ function Content(props: ContentProps): ReactElement {
   const seen = useSeen(group);
   const scheme = useComputedColorScheme("light");
   const colours = useColours();
-  const { shown, isShown, toggle, only } = useShown(lines);
+  const { shown, isShown, toggle, only } = useShown(lines, { group, name });
   const [focus, setFocus] = useState<string | null>(null);
   const [isTable, setIsTable] = useState(false);
   const loaded = useCurves(shown, { axis: settings.axis, seen, buckets: bucketsFor(width) });
@@ -251,75 +251,6 @@ function Instead(props: {
       {text}
     </div>
   );
-}
-
-function ChartMenu(props: {
-  onFull: (() => void) | null;
-  onTable: () => void;
-  onPicture: (form: "png" | "svg") => void;
-  onCsv: () => void;
-}): ReactElement {
-  const { onFull, onTable, onPicture, onCsv } = props;
-  return (
-    <>
-      {onFull !== null && (
-        <ActionIcon size="sm" aria-label="Full screen" title="Full screen" onClick={onFull}>
-          {symbols.full}
-        </ActionIcon>
-      )}
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon size="sm" aria-label="More of this chart">
-            {symbols.more}
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item onClick={onTable}>Show the numbers</Menu.Item>
-          <Menu.Divider />
-          <Menu.Item
-            onClick={() => {
-              onPicture("png");
-            }}
-          >
-            Save as PNG
-          </Menu.Item>
-          <Menu.Item
-            onClick={() => {
-              onPicture("svg");
-            }}
-          >
-            Save as SVG
-          </Menu.Item>
-          <Menu.Item onClick={onCsv}>Save all points as CSV</Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
-    </>
-  );
-}
-
-/** Which lines are drawn: the first ones, until a reader chooses. */
-function useShown(lines: readonly LineSource[]) {
-  const [choices, setChoices] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const shown = useMemo(
-    () => lines.filter(({ id }, at) => choices.get(id) ?? at < DRAWN_MAX),
-    [lines, choices],
-  );
-  const ids = useMemo(() => new Set(shown.map(({ id }) => id)), [shown]);
-  const isShown = useCallback((id: string) => ids.has(id), [ids]);
-  const toggle = useCallback(
-    (id: string) => {
-      setChoices((known) => new Map(known).set(id, !ids.has(id)));
-    },
-    [ids],
-  );
-  const only = useCallback(
-    (id: string) => {
-      const isAlone = ids.size === 1 && ids.has(id);
-      setChoices(isAlone ? new Map() : new Map(lines.map((line) => [line.id, line.id === id])));
-    },
-    [ids, lines],
-  );
-  return { shown, isShown, toggle, only };
 }
 
 /** What stands beside the drawing: its axis and the edges. */

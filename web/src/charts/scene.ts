@@ -134,3 +134,9 @@ export function markCorners(
   const tip = kind === "plus" ? -size : size;
   return { path: [x, y + tip, x + size, y - tip, x - size, y - tip], isFilled: true };
 }
+
+/** Returns how far along the seen part of the axis a place lies; null where it has none. */
+export function shareOf(place: number | null, { x, xScale }: View): number | null {
+  const at = place === null ? NaN : xScale.to(place);
+  return Number.isFinite(at) ? (at - x[0]) / (x[1] - x[0]) : null;
+}

@@ -195,9 +195,12 @@ export function Timeline(props: Props): ReactElement {
             All
           </Button>
         </Button.Group>
-        <span className={classes.hint}>
+        <span className={classes.hint} data-for="pointer">
           Drag to move, Ctrl and wheel to zoom, double-click a span to fill the width. Keys: arrows
           walk the spans, + − a d 0, Enter.
+        </span>
+        <span className={classes.hint} data-for="fingers">
+          Drag to move, touch a span to read it.
         </span>
       </div>
       <div

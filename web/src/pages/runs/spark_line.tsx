@@ -1,4 +1,5 @@
 /** The small curve beside a metric's value, read when its row has come to rest in sight. */
+import { VisuallyHidden } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactElement, useEffect, useState } from "react";
 import { api, bodyOf } from "@/api/client";
@@ -49,6 +50,15 @@ export function SparkLine(props: {
     placeholderData: keepPreviousData,
     retry: false,
   });
+  if (curve.data === undefined && curve.error !== null) {
+    const text = `The curve could not be read: ${curve.error.message}`;
+    return (
+      <span className={classes.unread} title={text}>
+        no curve
+        <VisuallyHidden>. {text}</VisuallyHidden>
+      </span>
+    );
+  }
   const spark = curve.data === undefined ? null : sparkOf(curve.data, SPARK_PX, HEIGHT_PX);
   return (
     <svg

@@ -2,7 +2,7 @@
 import { ActionIcon } from "@mantine/core";
 import { useElementSize, useMergedRef } from "@mantine/hooks";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useLayoutEffect, useRef, useState, type ReactElement } from "react";
+import { useLayoutEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import { CurveChart } from "@/charts/curve_chart";
 import type { ChartSettings } from "@/charts/settings";
 import { symbols } from "@/charts/symbols";
@@ -10,7 +10,11 @@ import type { ChartOfKey } from "@/pages/run/charts/charts";
 import classes from "@/pages/run/charts/charts.module.css";
 
 const CHART_WIDTH_MIN = 380;
-const CHART_HEIGHT = 360;
+/** Name, drawing, what it has to say, and the head of the legend. */
+const CHART_HEIGHT = 290;
+const LINE_HEIGHT = 24;
+/** More lines are scrolled; the last one in sight is cut, which says so. */
+const LINES_SEEN = 3.5;
 const GAP = 8;
 
 export interface GridProps {
@@ -34,12 +38,16 @@ export function Grid(props: GridProps): ReactElement {
   // Fewer charts than have room are wider.
   const room = Math.max(1, Math.floor((width + GAP) / (CHART_WIDTH_MIN + GAP)));
   const columns = Math.max(1, Math.min(room, charts.length));
+  const heights = useMemo(() => heightsOf(charts, columns), [charts, columns]);
   const rows = useWindowVirtualizer({
-    count: Math.ceil(charts.length / columns),
-    estimateSize: () => CHART_HEIGHT + GAP,
+    count: heights.length,
+    estimateSize: (at) => (heights[at] ?? CHART_HEIGHT) + GAP,
     overscan: 1,
     scrollMargin: top,
   });
+  useLayoutEffect(() => {
+    rows.measure();
+  }, [rows, heights]);
   const merged = useMergedRef(host, ref);
   return (
     <div ref={merged} className={classes.rows} style={{ height: rows.getTotalSize() }}>
@@ -49,7 +57,7 @@ export function Grid(props: GridProps): ReactElement {
             key={row.key}
             className={classes.row}
             style={{
-              height: CHART_HEIGHT,
+              height: heights[row.index],
               gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`,
               transform: `translateY(${row.start - top}px)`,
             }}
@@ -61,6 +69,16 @@ export function Grid(props: GridProps): ReactElement {
         ))}
     </div>
   );
+}
+
+/** Returns how high each row of charts is: a row of short legends takes no more than they need. */
+function heightsOf(charts: readonly ChartOfKey[], columns: number): number[] {
+  const heights: number[] = [];
+  for (let at = 0; at < charts.length; at += columns) {
+    const lines = charts.slice(at, at + columns).map((chart) => chart.lines.length);
+    heights.push(CHART_HEIGHT + LINE_HEIGHT * Math.min(Math.max(...lines), LINES_SEEN));
+  }
+  return heights;
 }
 
 function Card(props: GridProps & { chart: ChartOfKey }): ReactElement {

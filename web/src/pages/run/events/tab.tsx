@@ -1,7 +1,8 @@
 /** The tab Events of a run: its life and what it is warned of, newest first. */
 import { SegmentedControl, Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactElement, useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
+import type { ReactElement } from "react";
 import { wholeNumber } from "@/base/numbers";
 import { localTime, utcTime } from "@/base/times";
 import { entryText, type Tone } from "@/pages/run/events/entries";
@@ -10,6 +11,7 @@ import { type LifeEntry, lifeQuery, type Run } from "@/state/run";
 import { Answer } from "@/widgets/answer";
 import { Empty } from "@/widgets/empty";
 
+const route = getRouteApi("/runs/$run");
 const MARKS: Record<Tone, string> = { plain: "•", warn: "!", bad: "✕", good: "✓" };
 
 export function EventsTab(props: { run: Run }): ReactElement {
@@ -23,7 +25,8 @@ export function EventsTab(props: { run: Run }): ReactElement {
 
 function Life(props: { life: readonly LifeEntry[] }): ReactElement {
   const { life } = props;
-  const [shown, setShown] = useState("all");
+  const { events: shown = "all" } = route.useSearch();
+  const navigate = route.useNavigate();
   const warnings = life.filter(({ kind }) => kind === "warning");
   const entries = (shown === "all" ? life : warnings).toReversed();
   return (
@@ -32,7 +35,15 @@ function Life(props: { life: readonly LifeEntry[] }): ReactElement {
         <SegmentedControl
           aria-label="Which events are shown"
           value={shown}
-          onChange={setShown}
+          onChange={(chosen) => {
+            void navigate({
+              replace: true,
+              search: (previous) => ({
+                ...previous,
+                events: chosen === "warnings" ? ("warnings" as const) : undefined,
+              }),
+            });
+          }}
           data={[
             { value: "all", label: `All ${wholeNumber(life.length)}` },
             { value: "warnings", label: `Warnings ${wholeNumber(warnings.length)}` },

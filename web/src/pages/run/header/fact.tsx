@@ -2,9 +2,9 @@
 import type { ReactElement, ReactNode } from "react";
 import classes from "@/pages/run/header/header.module.css";
 
-export function Fact(props: { name: string; isWide?: boolean; children: ReactNode }): ReactElement {
+export function Fact(props: { name: string; children: ReactNode }): ReactElement {
   return (
-    <div className={props.isWide === true ? `${classes.fact} ${classes.wide}` : classes.fact}>
+    <div className={classes.fact}>
       <dt>{props.name}</dt>
       <dd>{props.children}</dd>
     </div>

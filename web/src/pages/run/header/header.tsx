@@ -8,6 +8,7 @@ import { AttemptChoice } from "@/pages/run/header/attempts";
 import { Fact } from "@/pages/run/header/fact";
 import { Losses } from "@/pages/run/header/losses";
 import { NoteText } from "@/pages/run/header/note";
+import { isShortReason, Reason } from "@/pages/run/header/reason";
 import { TagChips } from "@/pages/run/header/tags";
 import { RunTitle } from "@/pages/run/header/title";
 import classes from "@/pages/run/header/header.module.css";
@@ -33,6 +34,8 @@ export function RunHeader(props: Props): ReactElement {
   const session = useQuery(sessionQuery);
   const canWrite = session.data !== undefined && mayWrite(session.data, run.project);
   const canChange = canWrite && run.trashed === null;
+  const reason = run.reason ?? "";
+  const isShort = reason !== "" && isShortReason(reason);
   return (
     <header>
       <div className={classes.top}>
@@ -44,13 +47,7 @@ export function RunHeader(props: Props): ReactElement {
           <StatusMark status={run.status} />
           {(isLive(run) || stream === "lost") && <ConnectionMark state={stream} />}
         </Fact>
-        {run.reason !== null && run.reason !== "" && (
-          <Fact name="Reason" isWide>
-            <span className={classes.reason} title={run.reason}>
-              {run.reason}
-            </span>
-          </Fact>
-        )}
+        {isShort && <Fact name="Reason">{reason}</Fact>}
         <Fact name="Duration">
           <Duration run={run} readAt={readAt} />
         </Fact>
@@ -88,6 +85,7 @@ export function RunHeader(props: Props): ReactElement {
           <Copy text={run.id} label="Copy the id" />
         </Fact>
       </dl>
+      {reason !== "" && !isShort && <Reason key={reason} text={reason} />}
       <div className={classes.extras}>
         <TagChips run={run} canChange={canChange} />
         <NoteText run={run} canChange={canChange} />

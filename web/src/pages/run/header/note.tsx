@@ -2,6 +2,7 @@
 import { Button, Textarea } from "@mantine/core";
 import { lazy, type ReactElement, Suspense } from "react";
 import { Conflict } from "@/pages/run/header/conflict";
+import { Cut } from "@/pages/run/header/cut";
 import { useDraft } from "@/pages/run/header/draft";
 import classes from "@/pages/run/header/header.module.css";
 import type { Run } from "@/state/run";
@@ -12,6 +13,8 @@ const MarkdownText = lazy(async () => ({
   default: (await import("@/widgets/markdown")).MarkdownText,
 }));
 
+/** Three lines of text. */
+const NOTE_HEIGHT = 64;
 /** The server's limit, in characters. */
 const NOTE_LENGTH_MAX = 20_000;
 
@@ -67,12 +70,11 @@ export function NoteText(props: { run: Run; canChange: boolean }): ReactElement 
   }
   return (
     <div className={classes.note}>
-      {/* A long note scrolls: the tabs stay in sight. */}
-      <div className={classes.noteText} tabIndex={0} role="region" aria-label="Note">
+      <Cut label="Note" height={NOTE_HEIGHT}>
         <Suspense fallback={run.note.slice(0, 200)}>
           <MarkdownText text={run.note} />
         </Suspense>
-      </div>
+      </Cut>
       {canChange && <Pencil label="Change the note" onClick={draft.open} />}
     </div>
   );

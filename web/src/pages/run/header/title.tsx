@@ -10,13 +10,16 @@ import { Pencil } from "@/widgets/pencil";
 /** The server's limit, in characters. */
 const NAME_LENGTH_MAX = 200;
 
+/** Longer ones are a path or a sentence, and would fill the head. */
+const LONG_NAME = 80;
+
 export function RunTitle(props: { run: Run; canChange: boolean }): ReactElement {
   const { run, canChange } = props;
   const draft = useDraft(run, "name");
   if (!draft.isOpen) {
     return (
-      <div className={classes.title}>
-        <h1 title={run.name}>{run.name || "(no name)"}</h1>
+      <div className={classes.title} data-long={run.name.length > LONG_NAME}>
+        <h1 dir="auto">{run.name || "(no name)"}</h1>
         {canChange && <Pencil label="Change the name" onClick={draft.open} />}
       </div>
     );

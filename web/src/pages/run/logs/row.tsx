@@ -1,6 +1,6 @@
 /** One line of the log: its last state in one row, all of it on demand. */
 import { VisuallyHidden } from "@mantine/core";
-import type { ReactElement } from "react";
+import { type ReactElement, useMemo } from "react";
 import { lastState, withoutCut } from "@/base/console";
 import { wholeNumber } from "@/base/numbers";
 import { clockTime, utcTime } from "@/base/times";
@@ -22,8 +22,11 @@ interface Props {
 
 export function LogRow(props: Props): ReactElement {
   const { line, isOpen, onToggle } = props;
-  const { text, missing } = withoutCut(line.message);
-  const seen = lastState(text);
+  const { message } = line;
+  const { seen, missing } = useMemo(() => {
+    const whole = withoutCut(message);
+    return { seen: lastState(whole.text), missing: whole.missing };
+  }, [message]);
   const isLong = seen.length > SHOWN_LETTERS;
   const producer = [line.stream, line.rank === 0 ? "" : `#${line.rank ?? 0}`]
     .filter(Boolean)
@@ -51,7 +54,7 @@ export function LogRow(props: Props): ReactElement {
           </span>
         )}
         {!isOpen && <FieldsInBrief fields={line.fields} />}
-        {isOpen && <Whole line={line} isDifferent={seen !== line.message || isLong} />}
+        {isOpen && <Whole line={line} isDifferent={seen !== message || isLong} />}
       </div>
     </div>
   );

@@ -1,7 +1,7 @@
 /** The tab Logs of a run: what it wrote, newest at the end, as a terminal would show it. */
 import { Button, SegmentedControl, Select, Skeleton } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import { type ReactElement, useState } from "react";
+import type { ReactElement } from "react";
 import { wholeNumber } from "@/base/numbers";
 import { LOG_LEVELS } from "@/pages/run/address";
 import { LogRows } from "@/pages/run/logs/rows";
@@ -19,9 +19,9 @@ const SEARCH_LENGTH_MAX = 200;
 
 export function LogsTab(props: { run: Run }): ReactElement {
   const { run } = props;
-  const { level = "debug", log: text = "" } = route.useSearch();
+  const { level = "debug", log: text = "", start } = route.useSearch();
+  const from = start ?? "newest";
   const navigate = route.useNavigate();
-  const [from, setFrom] = useState<"newest" | "first">("newest");
   const log = useLog(run.id, { level, text, from });
   const isFiltered = text !== "" || level !== "debug";
   return (
@@ -64,7 +64,13 @@ export function LogsTab(props: { run: Run }): ReactElement {
           aria-label="Where reading begins"
           value={from}
           onChange={(chosen) => {
-            setFrom(chosen === "first" ? "first" : "newest");
+            void navigate({
+              replace: true,
+              search: (previous) => ({
+                ...previous,
+                start: chosen === "first" ? ("first" as const) : undefined,
+              }),
+            });
           }}
           data={[
             { value: "newest", label: "Newest" },

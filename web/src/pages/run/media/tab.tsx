@@ -36,10 +36,9 @@ export function MediaTab(props: { run: Run }): ReactElement {
 
 function Gallery(props: { run: Run; media: MediaList }): ReactElement {
   const { run, media } = props;
-  const { media: sought = "", step } = route.useSearch();
+  const { media: sought = "", step, steps: which, size = "small" } = route.useSearch();
   const navigate = route.useNavigate();
-  const [isAll, setIsAll] = useState(false);
-  const [size, setSize] = useState<Size>("small");
+  const isAll = which === "all";
   const wanted = useDeferredValue(sought).trim().toLowerCase();
   const groups = useMemo(() => groupsOf(media.items), [media.items]);
   const steps = useMemo(() => stepsOf(groups), [groups]);
@@ -82,7 +81,13 @@ function Gallery(props: { run: Run; media: MediaList }): ReactElement {
             { value: "all", label: "All steps" },
           ]}
           onChange={(value) => {
-            setIsAll(value === "all");
+            void navigate({
+              replace: true,
+              search: (previous) => ({
+                ...previous,
+                steps: value === "all" ? ("all" as const) : undefined,
+              }),
+            });
           }}
         />
         <SegmentedControl
@@ -93,7 +98,13 @@ function Gallery(props: { run: Run; media: MediaList }): ReactElement {
             { value: "large", label: "Large" },
           ]}
           onChange={(value) => {
-            setSize(value === "large" ? "large" : "small");
+            void navigate({
+              replace: true,
+              search: (previous) => ({
+                ...previous,
+                size: value === "large" ? ("large" as const) : undefined,
+              }),
+            });
           }}
         />
         {!isAll && steps.length > 0 && at !== null && (
