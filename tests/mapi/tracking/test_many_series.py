@@ -1,4 +1,4 @@
-"""What a batch of many series costs grows with their number, and not with its square."""
+"""What a batch of many series costs grows with their number, not with its square, nor with the runs."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ TELLS = {
     "auto_explain.log_nested_statements": "on",
     "client_min_messages": "log",
 }
+READ = re.compile(r"actual rows=(\d+)(?:\.\d+)? loops=(\d+)")
+#: The indexes that a search walks: by series first, so all of its runs lie between.
+WALKED = re.compile(r"run_metric_summary_(?:last|min|max)")
 COMPARED = re.compile(r"Rows Removed by (?:Join )?Filter: (\d+)")
 
 
@@ -136,6 +139,19 @@ async def test_no_plan_compares_each_series_with_each(telling: Database, tenant:
         assert counts.accepted == len(batch)
         assert any("run_metric_summary" in plan for plan in plans)
         assert most_compared(plans) < 10 * SERIES
+
+
+async def test_a_batch_reads_nothing_of_other_runs_with_the_same_series(
+    telling: Database, tenant: Tenant
+) -> None:
+    # Plans are made for the first runs and kept.
+    for _ in range(100):
+        counts, plans = await write(telling, tenant, tenant.run(), batch_of(0, 10, step=0))
+        assert counts.accepted == 10
+        assert any("run_metric_summary_pkey" in plan for plan in plans)
+        assert not any(WALKED.search(plan) for plan in plans)
+        read = [int(rows) * int(loops) for plan in plans for rows, loops in READ.findall(plan)]
+        assert max(read) <= 2 * 10
 
 
 async def test_no_reader_of_a_pruned_run_compares_each_series_with_each(

@@ -28,6 +28,8 @@ create table mapi.run_series (
     foreign key (tenant_id, run_id) references mapi.runs on delete cascade
 );
 call mapi.protect('run_series');
+-- Who makes series draws their numbers first, all at once.
+grant usage on sequence mapi.run_series_id_seq to mapi_app;
 
 -- The full names of series whose label `raw` has only the beginning and the hash of theirs: one row for
 -- the series of all streams, ranks and attempts that stand for the same name.

@@ -4,37 +4,41 @@
 -- known already, over a budget, or refused, they write nothing and say so, and the long way finds out
 -- what is to be said.
 
--- Make series that the attempt has none of, and return their numbers in the order given. A number
--- that has come round and is in use is passed over.
+-- Make series that the attempt has none of, and return their numbers in the order given. The numbers are
+-- drawn first, so nothing that was made has to be found again among what was wanted: a plan that is
+-- kept is made for ten series, and would compare each of 20 000 with each. A number that has come round
+-- and is in use is passed over.
 create function mapi.make_series(
     of_run uuid, of_attempt int, of_source text, keys text[], hashes int8[], labels text[]
 ) returns int8[]
 language plpgsql
--- A plan that is kept is made for ten series. For 20 000 it would compare each with each.
-set enable_nestloop = off
 as $$
 declare
-    ids int8[] := array_fill(null::int8, array[cardinality(keys)]);
+    size constant int := cardinality(keys);
+    ids int8[] := '{}';
 begin
-    while array_position(ids, null) is not null loop
-        with made as (
-            insert into mapi.run_series (
-                tenant_id, run_id, attempt, key, labels, labels_hash, source
-            )
-            select
-                mapi.current_tenant(), of_run, of_attempt, wanted.key, wanted.labels::jsonb,
-                wanted.hash, of_source
-            from unnest(keys, hashes, labels, ids)
-                with ordinality as wanted (key, hash, labels, id, ordinal)
-            where wanted.id is null
-            order by wanted.ordinal
-            on conflict (tenant_id, id) do nothing
-            returning id, key, labels_hash
-        )
-        select array_agg(coalesce(wanted.id, made.id) order by wanted.ordinal) into ids
-        from unnest(keys, hashes, ids) with ordinality as wanted (key, hash, id, ordinal)
-        left join made on made.key = wanted.key and made.labels_hash = wanted.hash;
+    while cardinality(ids) < size loop
+        ids := ids || array(
+            select drawn.id
+            from (
+                select nextval('mapi.run_series_id_seq') as id
+                from generate_series(1, size - cardinality(ids))
+            ) as drawn
+            -- One by one: joined, a plan may read all the series of a tenant.
+            where (
+                select taken.id from mapi.run_series as taken
+                where taken.tenant_id = mapi.current_tenant() and taken.id = drawn.id
+            ) is null
+        );
     end loop;
+    insert into mapi.run_series (
+        tenant_id, id, run_id, attempt, key, labels, labels_hash, source
+    )
+    overriding system value
+    select
+        mapi.current_tenant(), given.id, of_run, of_attempt, given.key, given.labels::jsonb,
+        given.hash, of_source
+    from unnest(ids, keys, hashes, labels) as given (id, key, hash, labels);
     return ids;
 end;
 $$;
@@ -174,6 +178,8 @@ begin
             and one.run_id = of_run
             and one.key = wanted.key
             and one.labels_hash = wanted.hash
+            -- A series that nobody has written has none.
+            and (own.id is not null or own.others > 0)
         limit 1
     ) as summary on true;
     if not known.is_behind or known.made > run.series_left then
