@@ -6,11 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
+from tests.browser.views import Look
 
 from mapi.sdk.queueing import Place
 from mapi.wire.metrics import SeriesColumns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Locator, Page
     from tests.browser.views import View
 
     import mapi
@@ -35,11 +39,16 @@ def opened(view: View, api: mapi.Client, ids: list[str], more: str = "") -> None
     view.open(f"/compare?ids={','.join(ids)}&project={api.project}{more}")
 
 
+def heads_of(page: Page) -> Locator:
+    """Return the runs above their columns."""
+    return page.get_by_role("list", name="Runs that are compared")
+
+
 def test_links_stay_in_the_project(view: View, api: mapi.Client) -> None:
     ids = [make(api, "a", lr=0.1, loss=0.5), make(api, "b", lr=0.2, loss=0.25)]
     opened(view, api, ids)
     page = view.page
-    page.get_by_role("region", name="Params").get_by_role("link", name="a").click()
+    heads_of(page).get_by_role("link", name="a").click()
     page.wait_for_url(re.compile(rf"/runs/{ids[0]}\?project={api.project}$"))
     experiment = api.experiments.create("rates")
     view.open(f"/experiments/{experiment.id}?project={api.project}")
@@ -75,11 +84,11 @@ def test_a_run_is_taken_out_and_added_by_a_part_of_its_name(view: View, api: map
     opened(view, api, ids)
     page = view.page
     page.get_by_role("button", name="Take third one out").click()
-    heads = page.get_by_role("region", name="Runs").get_by_role("columnheader")
-    expect(heads).to_have_count(3)
+    heads = heads_of(page).get_by_role("listitem")
+    expect(heads).to_have_count(2)
     page.get_by_role("combobox", name="Add a run").fill("third")
     page.get_by_role("option", name=re.compile("third one")).click()
-    expect(heads).to_have_count(4)
+    expect(heads).to_have_count(3)
     assert ids[2] in page.url
 
 
@@ -97,6 +106,110 @@ def test_what_cannot_be_compared_is_named_and_the_rest_is_compared(
     expect(page.get_by_text("It is in the trash")).to_have_count(0)
     page.get_by_role("button", name="Take it out").click()
     expect(page.get_by_text("There is no such run")).to_have_count(0)
+
+
+def test_a_run_that_is_deleted_for_good_meanwhile_is_said_to_be_gone_and_is_taken_out(
+    view: View, api: mapi.Client
+) -> None:
+    ids = [make(api, name, lr=len(name), loss=0.5) for name in ("a", "bb", "doomed")]
+    opened(view, api, ids)
+    page = view.page
+    heads = heads_of(page).get_by_role("listitem")
+    expect(heads).to_have_count(3)
+    page.evaluate("window.stays = true")
+    api.runs.delete(ids[2])
+    expect(page.get_by_text("It is in the trash")).to_be_visible()
+    api.runs.purge(ids[2])
+    expect(page.get_by_text("There is no such run: it was deleted for good")).to_be_visible()
+    expect(page.get_by_role("button", name="Restore")).to_have_count(0)
+    expect(heads).to_have_count(2)
+    page.get_by_role("button", name="Take it out").click()
+    expect(page.get_by_text("There is no such run")).to_have_count(0)
+    assert ids[2] not in page.url
+    assert page.evaluate("window.stays")
+
+
+def test_the_last_but_one_is_heard_of_too_when_it_is_deleted_for_good(
+    view: View, api: mapi.Client
+) -> None:
+    ids = [make(api, name, lr=len(name), loss=0.5) for name in ("stays", "doomed")]
+    api.runs.delete(ids[1])
+    opened(view, api, ids)
+    page = view.page
+    expect(page.get_by_text("It is in the trash")).to_be_visible()
+    api.runs.purge(ids[1])
+    expect(page.get_by_text("There is no such run: it was deleted for good")).to_be_visible()
+    expect(page.get_by_text("One run is no comparison")).to_be_visible()
+
+
+def test_runs_of_one_name_are_told_apart_wherever_they_stand(view: View, api: mapi.Client) -> None:
+    name = "a name that is longer than any legend has room for, twice"
+    ids = [make(api, name, lr=at, loss=0.5 - at / 10) for at in range(2)]
+    ids.append(make(api, "its own", lr=3, loss=0.4))
+    opened(view, api, ids, "&plot=scatter")
+    page = view.page
+    endings = [one[-4:] for one in ids[:2]]
+    heads = heads_of(page).get_by_role("listitem")
+    legend = page.get_by_role("figure", name="loss").locator("tbody")
+    plot = page.get_by_role("img", name=re.compile("a point for each run"))
+    metrics = page.get_by_role("region", name="Metrics")
+    for at, ending in enumerate(endings):
+        expect(heads.nth(at)).to_contain_text(f"…{ending}")
+        expect(metrics.get_by_role("columnheader", name=f"{name} …{ending}")).to_have_count(1)
+        expect(legend.get_by_text(f"…{ending}")).to_be_visible()
+        expect(plot.locator("text").filter(has_text=f"…{ending}")).to_have_count(1)
+    expect(heads.nth(2).get_by_role("link")).to_have_text("its own")
+
+
+def test_the_runs_stay_in_sight_above_their_columns(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    phone = open_view(Look("light", 390, 844))
+    ids = [make(api, f"run {at}", lr=at, loss=0.5 + at / 10) for at in range(5)]
+    opened(phone, api, ids)
+    page = phone.page
+    metrics = page.get_by_role("region", name="Metrics")
+    metrics.evaluate("box => { box.scrollLeft = 130 }")
+    page.get_by_role("region", name="Tags").or_(
+        page.get_by_role("heading", name="Tags")
+    ).first.scroll_into_view_if_needed()
+    heads = heads_of(page).get_by_role("listitem")
+    cells = metrics.get_by_role("row").nth(1).get_by_role("cell")
+    # The group follows with the browser's next frame.
+    page.wait_for_function(
+        "document.querySelector('[aria-label=\"Runs that are compared\"]').parentElement"
+        ".parentElement.scrollLeft === 130"
+    )
+    for at in (2, 4):
+        head, cell = heads.nth(at).bounding_box(), cells.nth(at).bounding_box()
+        assert head is not None
+        assert cell is not None
+        assert abs(head["x"] - cell["x"]) <= 1
+        assert abs(head["width"] - cell["width"]) <= 1
+        assert 48 <= head["y"] <= 60
+    phone.check_width()
+
+
+def test_a_wide_table_and_a_step_of_the_address_leave_the_page_its_width(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    ids = []
+    for at in range(2):
+        run = api.runs.create(name=f"wide {at}")
+        rows = [[at + column for column in range(60)] for _ in range(3)]
+        api.runs.log_table(run, "wide", rows, columns=[f"column {n}" for n in range(60)], step=1)
+        api.runs.log_table(run, "wide", rows, columns=[f"column {n}" for n in range(60)], step=2)
+        run.finish()
+        ids.append(run.id)
+    for look in (Look("light"), Look("dark", 390, 844)):
+        view = open_view(look)
+        for step in ("1", "-9e99", "9e99"):
+            opened(view, api, ids, f"&step={step}")
+            tables = view.page.get_by_role("table", name="Table wide")
+            tables.first.scroll_into_view_if_needed()
+            expect(tables.first.get_by_text("column 0", exact=True)).to_be_visible()
+            view.check_width()
+        view.shoot("wide")
 
 
 def test_none_one_and_eleven_runs_say_what_to_do(view: View, api: mapi.Client) -> None:

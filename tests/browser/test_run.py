@@ -192,7 +192,7 @@ def test_a_run_goes_into_the_trash_and_comes_back(view: View, api: mapi.Client) 
     run = api.runs.create(name="old")
     page = view.open(address(run, api, tab="events"))
     page.get_by_role("button", name="More to do with the run").click()
-    page.get_by_role("menuitem", name="Delete").click()
+    page.get_by_role("menuitem", name="Put into the trash").click()
     expect(page.get_by_text("In the trash", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Change the name")).to_have_count(0)
     assert api.runs.get(run).trashed is not None

@@ -179,7 +179,7 @@ def test_runs_are_chosen_tagged_moved_deleted_and_taken_back(view: View, api: ma
     page.get_by_role("combobox", name="Experiment").fill("the best")
     page.get_by_role("button", name="Make it and move").click()
     expect(row(page, "second")).to_contain_text("the best")
-    bar.get_by_role("button", name="Delete").click()
+    bar.get_by_role("button", name="Put into the trash").click()
     expect(page.get_by_text("1 run", exact=True)).to_be_visible()
     assert [one.name for one in api.runs.list(trashed=True)] == ["third", "second"]
     page.get_by_role("button", name="Undo").click()
@@ -248,7 +248,7 @@ def test_chosen_runs_that_a_filter_leaves_out_are_told_and_asked_about(
     view.axe()
     view.check_width()
     view.shoot("unseen")
-    bar.get_by_role("button", name="Delete").click()
+    bar.get_by_role("button", name="Put into the trash").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("2 of them are not in the list that you see.")
     dialog.get_by_role("button", name="Cancel").click()

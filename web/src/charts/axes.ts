@@ -5,6 +5,13 @@ import type { Axis } from "@/charts/reading";
 import type { Range, Scale } from "@/charts/scales";
 import { clockTicks, durationTicks, linearTicks, logTicks, type Tick } from "@/charts/ticks";
 
+/** What every curve can be drawn over, as it is called wherever one chooses. */
+export const OWN_AXES = [
+  { value: "step", label: "steps" },
+  { value: "run_time", label: "run time" },
+  { value: "time", label: "wall time" },
+] as const;
+
 /** Returns the name of an axis, with its unit. */
 export function axisName(axis: Axis): string {
   if (axis === "step") return "step";

@@ -7,6 +7,7 @@ import { api, bodyOf } from "@/api/client";
 import { ago } from "@/base/times";
 import { findFilter } from "@/pages/compare/finding";
 import classes from "@/pages/compare/compare.module.css";
+import { calledRuns, wholeName } from "@/pages/compare/names";
 
 const SHOWN = 20;
 const WAIT_MS = 200;
@@ -41,9 +42,9 @@ export function AddRun(props: {
   const options = (found.data?.runs ?? [])
     .filter(({ id }) => !ids.includes(id))
     .slice(0, SHOWN)
-    .map((run) => ({
+    .map((run, at, all) => ({
       value: run.id,
-      label: `${run.name === "" ? run.id : run.name} · ${ago(run.created, found.data?.time ?? 0)}`,
+      label: `${wholeName(calledRuns(all)[at] ?? { name: run.id, ending: "" })} · ${ago(run.created, found.data?.time ?? 0)}`,
     }));
   return (
     <Select

@@ -1,20 +1,20 @@
 /** The comparison stays what the runs are while it is looked at. */
 import type { ReactElement } from "react";
-import type { RunRow } from "@/pages/compare/data";
 import { useRefresh } from "@/state/refresh";
 import { runKey, type Run } from "@/state/run";
 import { ConnectionMark } from "@/widgets/connection";
 
 export function Following(props: {
-  runs: readonly RunRow[];
-  facts: ReadonlyMap<string, Run>;
+  ids: readonly string[];
+  /** Runs that could be read once: one that is gone since is heard of in its project. */
+  facts: readonly Run[];
 }): ReactElement {
-  const { runs, facts } = props;
-  const projects = [...new Set([...facts.values()].map(({ project }) => project))];
+  const { ids, facts } = props;
+  const projects = [...new Set(facts.map(({ project }) => project))];
   return (
     <>
       {projects.map((project, at) => (
-        <OneProject key={project} {...{ project, runs }} isShown={at === 0} />
+        <OneProject key={project} {...{ project, ids }} isShown={at === 0} />
       ))}
     </>
   );
@@ -22,11 +22,10 @@ export function Following(props: {
 
 function OneProject(props: {
   project: string;
-  runs: readonly RunRow[];
+  ids: readonly string[];
   isShown: boolean;
 }): ReactElement | null {
-  const { project, runs, isShown } = props;
-  const ids = runs.map(({ id }) => id);
+  const { project, ids, isShown } = props;
   const state = useRefresh(
     project,
     [["compare"], ...ids.map((id) => [...runKey(id), "facts"])],

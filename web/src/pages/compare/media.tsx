@@ -2,7 +2,7 @@
 import { Select } from "@mantine/core";
 import type { ReactElement } from "react";
 import { wholeNumber } from "@/base/numbers";
-import { nameOf, Swatch, useColumns } from "@/pages/compare/columns";
+import { RunLabel, useColumns } from "@/pages/compare/columns";
 import classes from "@/pages/compare/compare.module.css";
 import { mediaAt, mediaKeys, mediaSteps, type MediaItem } from "@/pages/compare/media_choice";
 import { MediaCard } from "@/pages/run/media/card";
@@ -48,14 +48,12 @@ export function MediaSection(props: {
         </div>
       )}
       <div className={classes.media}>
-        {columns.map(({ run, colour }, at) => {
+        {columns.map((column, at) => {
+          const { run } = column;
           const items = mediaAt(media[at] ?? [], key, step);
           return (
             <div key={run.id} className={classes.ofRun}>
-              <span className={classes.runName} title={nameOf(run)}>
-                <Swatch colour={colour} />
-                <span className={classes.cut}>{nameOf(run)}</span>
-              </span>
+              <RunLabel column={column} />
               {items.length === 0 ? (
                 <p className={classes.missing}>Nothing at this step.</p>
               ) : (

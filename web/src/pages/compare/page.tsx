@@ -1,8 +1,9 @@
 /** Runs side by side: what is different in them, and what came of it. */
 import { Skeleton, Switch } from "@mantine/core";
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { ReactElement } from "react";
+import { counted } from "@/base/counts";
 import { AddRun } from "@/pages/compare/add_run";
 import {
   idsFromText,
@@ -12,7 +13,8 @@ import {
   type CompareSearch,
 } from "@/pages/compare/address";
 import classes from "@/pages/compare/compare.module.css";
-import { comparisonQuery } from "@/pages/compare/data";
+import { comparisonQuery, whyMissing } from "@/pages/compare/data";
+import { Following } from "@/pages/compare/following";
 import { useOwnProject } from "@/pages/own_project";
 import { Missing, TooMany } from "@/pages/compare/problems";
 import { Sections } from "@/pages/compare/sections";
@@ -32,7 +34,7 @@ export function ComparePage(): ReactElement {
   const navigate = useNavigate({ from: "/compare" });
   const projects = useQuery(projectsQuery);
   const ids = idsFromText(search.ids);
-  useTitle(ids.length === 0 ? "Compare" : `Compare ${String(ids.length)} runs`);
+  useTitle(ids.length === 0 ? "Compare" : `Compare ${counted(ids.length, "run")}`);
   const isTooMany = ids.length > RUNS_MAX;
   const change = (part: Partial<CompareSearch>, isNew = true): void => {
     void navigate({
@@ -45,7 +47,7 @@ export function ComparePage(): ReactElement {
   };
   return (
     <>
-      <PageHead title="Compare" said={ids.length === 0 ? undefined : `${ids.length} runs`}>
+      <PageHead title="Compare" said={ids.length === 0 ? undefined : counted(ids.length, "run")}>
         {ids.length >= RUNS_MIN && !isTooMany && (
           <>
             <Switch
@@ -110,28 +112,39 @@ function Chosen(props: {
   const facts = useQueries({
     queries: ids.map((id) => ({ ...runQuery(id), staleTime: 0 })),
   });
+  // Of a run that was deleted for good while it was compared, what was read of it is no more.
   const known = new Map(
-    facts.flatMap(({ data }, at) => (data === undefined ? [] : [[ids[at] ?? "", data] as const])),
+    facts.flatMap(({ data, error }, at) =>
+      data === undefined || whyMissing(error) !== null ? [] : [[ids[at] ?? "", data] as const],
+    ),
   );
   const isSettled = facts.every(({ isPending }) => !isPending);
   const projects = new Set([...known.values()].map(({ project }) => project));
   useOwnProject(isSettled && projects.size === 1 ? [...projects][0] : undefined);
   const found = isSettled ? ids.filter((id) => known.has(id)) : [];
-  const comparison = useQuery({ ...comparisonQuery(found), enabled: found.length >= RUNS_MIN });
+  const isComparable = found.length >= RUNS_MIN;
+  const comparison = useQuery({
+    ...comparisonQuery(found),
+    enabled: isComparable,
+    // The others stay in sight while one comes or goes.
+    placeholderData: isComparable ? keepPreviousData : undefined,
+  });
   const remove = (run: string): void => {
     choose(ids.filter((id) => id !== run));
   };
   return (
     <>
+      <Following ids={ids} facts={facts.flatMap(({ data }) => data ?? [])} />
       {facts.map(({ error, data, refetch }, at) => {
         const id = ids[at] ?? "";
-        return error !== null && data === undefined ? (
+        const isGone = whyMissing(error) !== null;
+        return error !== null && (data === undefined || isGone) ? (
           <Missing key={id} {...{ id, error }} onRemove={remove} onRetry={() => void refetch()} />
         ) : data !== undefined && data.trashed !== null ? (
           <Missing key={id} id={id} run={data} onRemove={remove} />
         ) : null;
       })}
-      {isSettled && found.length < RUNS_MIN && (
+      {isSettled && !isComparable && (
         <Empty
           title={found.length === 1 ? "One run is no comparison" : "None of these can be read"}
         >
@@ -140,13 +153,13 @@ function Chosen(props: {
           <Link to="/runs">the table of runs</Link>.
         </Empty>
       )}
-      <Answer
-        key={found.join(" ")}
-        found={comparison}
-        waiting={isSettled && found.length < RUNS_MIN ? null : <Waiting />}
-      >
-        {(read) => <Sections comparison={read} {...{ known, search, change }} onRemove={remove} />}
-      </Answer>
+      {(isComparable || !isSettled) && (
+        <Answer found={comparison} waiting={<Waiting />}>
+          {(read) => (
+            <Sections comparison={read} {...{ known, search, change }} onRemove={remove} />
+          )}
+        </Answer>
+      )}
     </>
   );
 }

@@ -11,6 +11,9 @@ import { runKey, type Run } from "@/state/run";
 import { Empty } from "@/widgets/empty";
 import { tell } from "@/widgets/notice";
 
+/** Letters of an id that tell apart runs of one name. */
+const ENDING = 8;
+
 export function Missing(props: {
   id: string;
   /** A run that is in the trash. */
@@ -24,13 +27,15 @@ export function Missing(props: {
   const why =
     run === undefined
       ? (whyMissing(error) ?? error?.message ?? "It cannot be read.")
-      : "It is in the trash, and goes for good from there.";
+      : "It is in the trash, and is deleted for good after a while.";
+  const name = run?.name ?? "";
   const mayRetry = onRetry !== undefined && whyMissing(error) === null;
   return (
     <div className={classes.problem} role="status">
-      {run === undefined ? <code>{id}</code> : <strong>{run.name === "" ? id : run.name}</strong>}
+      {name !== "" && <strong>{name}</strong>}
+      <code title={id}>{name === "" ? id : `…${id.slice(-ENDING)}`}</code>
       <span>{why}</span>
-      <span className={classes.head}>
+      <span className={classes.buttons}>
         {run !== undefined && <Restore run={run} />}
         {mayRetry && (
           <Button variant="default" size="compact-xs" onClick={onRetry}>
@@ -58,8 +63,10 @@ function Restore(props: { run: Run }): ReactElement {
       await api.POST("/v1/runs/{run}/restore", { params: { path: { run: run.id } } });
       await queries.invalidateQueries({ queryKey: runKey(run.id) });
     },
-    onError: (error) => {
-      tell.failure("It stays in the trash", error);
+    onError: async (error) => {
+      tell.failure("It was not restored", error);
+      // It may be gone since it was read.
+      await queries.invalidateQueries({ queryKey: runKey(run.id) });
     },
   });
   return (

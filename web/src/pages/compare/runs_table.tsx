@@ -1,4 +1,4 @@
-/** Which runs are compared: what each is, and a way to take it out. */
+/** What each of the compared runs is, and how it stands. */
 import { Link } from "@tanstack/react-router";
 import type { ReactElement, ReactNode } from "react";
 import { duration } from "@/base/times";
@@ -12,9 +12,8 @@ export function RunsTable(props: {
   facts: ReadonlyMap<string, Run>;
   /** Names by id. */
   experiments: ReadonlyMap<string, string>;
-  onRemove: (run: string) => void;
 }): ReactElement {
-  const { facts, experiments, onRemove } = props;
+  const { facts, experiments } = props;
   const columns = useColumns();
   const rows: [string, (run: Run) => ReactNode][] = [
     ["Status", (run) => <StatusMark status={run.status} />],
@@ -39,7 +38,7 @@ export function RunsTable(props: {
     ["Duration", (run) => duration(run.duration_seconds)],
   ];
   return (
-    <CompareTable label="Runs" corner="Run" onRemove={onRemove}>
+    <CompareTable label="Runs" corner="What">
       {rows.map(([name, cell]) => (
         <tr key={name}>
           <th scope="row" className={classes.key}>

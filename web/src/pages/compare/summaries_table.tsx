@@ -50,13 +50,17 @@ export function SummariesSection(props: Props): ReactElement {
                 sameCount === 0 ? "" : `, ${wholeNumber(sameCount)} the same in all runs not shown`
               }`}
         </span>
-        <span className={classes.rest} />
-        <SegmentedControl
-          aria-label="Which number of each series"
-          value={stat}
-          onChange={onStat}
-          data={STATS.map((value) => ({ value, label: value }))}
-        />
+        {series.length > 0 && (
+          <>
+            <span className={classes.rest} />
+            <SegmentedControl
+              aria-label="Which number of each series"
+              value={stat}
+              onChange={onStat}
+              data={STATS.map((value) => ({ value, label: value }))}
+            />
+          </>
+        )}
       </h2>
       {series.length === 0 && (
         <p className={`${classes.padded} ${classes.missing}`}>The runs have logged no metrics.</p>
@@ -64,7 +68,7 @@ export function SummariesSection(props: Props): ReactElement {
       {shown.length > 0 && (
         <ManyRows rows={shown}>
           {(some) => (
-            <CompareTable label="Metrics" corner="Series" isNumeric>
+            <CompareTable label="Metrics" corner="Series">
               {some.map(({ one, name, values }) => {
                 const direction = directionOf(name, one.key, best);
                 const marked = bestOf(values, direction);
@@ -88,7 +92,7 @@ export function SummariesSection(props: Props): ReactElement {
                       </span>
                     </th>
                     {values.map((value, at) => (
-                      <td key={at} className={classes.number}>
+                      <td key={at}>
                         <Value value={value} isBest={marked.has(at)} />
                       </td>
                     ))}

@@ -4,6 +4,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { wholeNumber } from "@/base/numbers";
+import { experimentProgram } from "@/base/programs";
 import { ExperimentActions } from "@/pages/experiments/actions";
 import { experimentsQuery } from "@/pages/experiments/data";
 import { DeleteDialog, MakeDialog } from "@/pages/experiments/dialogs";
@@ -94,7 +95,7 @@ export function ExperimentsPage(): ReactElement {
       >
         {() =>
           shown === undefined || shown.length === 0 ? (
-            <Nothing isSearch={q !== ""} show={show} />
+            <Nothing isSearch={q !== ""} show={show} project={project} />
           ) : (
             <ExperimentRows
               {...{ shown, mayChange }}
@@ -161,7 +162,8 @@ function Waiting(): ReactElement {
   );
 }
 
-function Nothing(props: { isSearch: boolean; show: string }): ReactElement {
+function Nothing(props: { isSearch: boolean; show: string; project: string | null }): ReactElement {
+  const { project } = props;
   if (props.isSearch) {
     return <Empty title="No experiment has that in its name">Take a part of it away.</Empty>;
   }
@@ -175,10 +177,10 @@ function Nothing(props: { isSearch: boolean; show: string }): ReactElement {
   return (
     <Empty
       title="There is no experiment yet"
-      code={`mapi runs create --experiment "learning rates"`}
+      {...(project === null ? {} : { code: experimentProgram(project, "learning rates") })}
     >
-      An experiment is a named group of runs. Make one here, name it where a run is made, or move
-      runs into it from the table of runs.
+      An experiment is a named group of runs. Make one here and move runs into it from the table of
+      runs, or let the program do so that logs them.
     </Empty>
   );
 }

@@ -5,6 +5,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useCallback, useState, type ReactElement } from "react";
 import { ApiError } from "@/api/client";
 import { counted } from "@/base/counts";
+import { experimentProgram } from "@/base/programs";
 import { ExperimentActions } from "@/pages/experiments/actions";
 import { changeExperiment } from "@/pages/experiments/data";
 import { DeleteDialog } from "@/pages/experiments/dialogs";
@@ -23,7 +24,7 @@ import { EditableMarkdown } from "@/widgets/editable_markdown";
 import { Empty } from "@/widgets/empty";
 import { Moment } from "@/widgets/moment";
 import { PageHead } from "@/widgets/page_head";
-import { SidePart } from "@/widgets/side_part";
+import { SidePart } from "@/widgets/shell_parts";
 import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/experiments/$experiment");
@@ -167,11 +168,9 @@ function Runs(props: { experiment: Experiment }): ReactElement {
         onSearch={onSearch}
         scope={`experiment = "${id}"`}
         empty={
-          <Empty
-            title="It has no runs yet"
-            code={`mapi runs create --experiment ${JSON.stringify(name)}`}
-          >
-            Name it where a run is made, or choose runs in the table of all runs and move them here.
+          <Empty title="It has no runs yet" code={experimentProgram(project, name)}>
+            Choose runs in the table of all runs and move them here, or let the program do so that
+            logs them.
           </Empty>
         }
       />

@@ -41,7 +41,7 @@ function Rows(props: { series: readonly Series[] }): ReactElement {
   );
   if (series.length === 0) {
     return (
-      <Empty title="This run has no metrics yet." code={`run.log({"loss": 0.31}, step=0)`}>
+      <Empty title="This run has no metrics yet.">
         They appear here as soon as they are logged.
       </Empty>
     );

@@ -136,7 +136,7 @@ export function ChosenBar(props: ChosenProps): ReactElement {
               else void trash();
             }}
           >
-            Delete
+            Put into the trash
           </Button>
         </>
       )}
@@ -154,7 +154,7 @@ export function ChosenBar(props: ChosenProps): ReactElement {
             ? {
                 title: `Put ${count(ids.length, "run")} into the trash?`,
                 text: `${wholeNumber(unseen.length)} of them ${unseen.length === 1 ? "is" : "are"} not in the list that you see.`,
-                verb: "Delete",
+                verb: "Put into the trash",
                 work: trash,
               }
             : null

@@ -3,6 +3,7 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactElement, type ReactNode } from "react";
+import { curvesProgram } from "@/base/programs";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
 import { projectsQuery } from "@/state/projects";
 import { Empty } from "@/widgets/empty";
@@ -10,15 +11,6 @@ import { Empty } from "@/widgets/empty";
 /** How often projects are asked for where the one that is shown has nothing: the first run makes one. */
 const LOOK_MS = 3_000;
 const NAMED_MAX = 8;
-
-function firstRun(project: string): string {
-  return `import expr_tracker as et
-
-run = et.init(project=${JSON.stringify(project)}, backends=["mapi"])
-for step in range(100):
-    run.log({"loss": 1 / (step + 1)}, step=step)
-run.finish()`;
-}
 
 export function NoRuns(props: {
   project: string;
@@ -53,7 +45,7 @@ export function NoRuns(props: {
     );
   }
   return (
-    <Empty title="This project has no runs yet." code={firstRun(project)}>
+    <Empty title="This project has no runs yet." code={curvesProgram(project)}>
       The first one appears here as soon as it begins.
       <OtherProjects project={project} /> In Python:
     </Empty>

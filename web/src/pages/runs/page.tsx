@@ -9,7 +9,7 @@ import classes from "@/pages/runs/view.module.css";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
-import { SidePart } from "@/widgets/side_part";
+import { SidePart } from "@/widgets/shell_parts";
 import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/runs");

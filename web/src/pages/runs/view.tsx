@@ -119,7 +119,6 @@ export function RunsView(props: RunsViewProps): ReactElement {
             onSearch({ filter: next === "" ? undefined : next });
           }}
         />
-        <span className={classes.rest} />
         <ConnectionMark state={live.connection} />
       </div>
       {warnings.map((warning) => (

@@ -26,7 +26,7 @@ import classes from "@/pages/shell/shell.module.css";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { queries, sessionQuery } from "@/state/queries";
 import { Failure } from "@/widgets/failure";
-import { SIDE_PART_ID } from "@/widgets/side_part";
+import { HEAD_PART_ID, SIDE_PART_ID } from "@/widgets/shell_parts";
 
 type PlaceProps = Omit<NavLinkProps, "children"> & Omit<ComponentProps<"a">, "children" | "style">;
 /** The kit's entry of a menu, as a link of the router. */
@@ -72,6 +72,7 @@ export function Shell(): ReactElement {
         </Link>
         <ProjectChoice />
         <span className={classes.rest} />
+        <span id={HEAD_PART_ID} className={classes.headPart} />
         {session.data && <Person session={session.data} />}
       </header>
       <nav className={classes.navbar} data-open={isOpen} aria-label="Places">

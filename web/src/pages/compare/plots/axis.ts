@@ -14,8 +14,8 @@ export interface Axis {
   hiddenCount: number;
 }
 
-/** Pixels between two marks at least. */
-const MARK_PIXELS = 44;
+/** Pixels between two marks at least: one above the other, and side by side. */
+const MARK_PIXELS = { up: 44, across: 72 } as const;
 
 /** Says whether a field can stand on a scale of logarithms. */
 export function canBeLog(field: Field): boolean {
@@ -65,7 +65,9 @@ function axisOfNumbers(
     // Numbers so near to 0 that their distance is none stand in one place.
     return Number.isNaN(at) ? start + length / 2 : at;
   };
-  const countMax = Math.max(2, Math.floor(Math.abs(length) / MARK_PIXELS));
+  // An axis that goes up begins at its lower end, and runs against the pixels.
+  const apart = length < 0 ? MARK_PIXELS.up : MARK_PIXELS.across;
+  const countMax = Math.max(2, Math.floor(Math.abs(length) / apart));
   const ticks = isLogShown ? logTicks(range, countMax) : linearTicks(range, countMax);
   return {
     field,

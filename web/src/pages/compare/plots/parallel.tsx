@@ -2,13 +2,14 @@
 import { useComputedColorScheme } from "@mantine/core";
 import type { ReactElement } from "react";
 import { lineColour } from "@/base/colours";
-import { nameOf, type Column } from "@/pages/compare/columns";
+import type { Column } from "@/pages/compare/columns";
+import { wholeName } from "@/pages/compare/names";
 import type { Axis } from "@/pages/compare/plots/axis";
 import { pathOf, shortened } from "@/pages/compare/plots/paths";
 import classes from "@/pages/compare/plots/plots.module.css";
 
-export const PARALLEL = { height: 320, top: 40, bottom: 16, side: 72 } as const;
-const LABEL_PIXELS = 6.2;
+export const PARALLEL = { height: 320, top: 40, bottom: 16, side: 88 } as const;
+const LABEL_PIXELS = 6.4;
 
 export function Parallel(props: {
   axes: readonly Axis[];
@@ -23,7 +24,6 @@ export function Parallel(props: {
   const { height, top, bottom, side } = PARALLEL;
   const step = axes.length < 2 ? 0 : (width - 2 * side) / (axes.length - 1);
   const xs = axes.map((_, at) => side + at * step);
-  const letters = Math.max(8, Math.floor((step === 0 ? width : step) / LABEL_PIXELS) - 1);
   return (
     <svg
       className={classes.plot}
@@ -36,7 +36,7 @@ export function Parallel(props: {
       {axes.map((axis, at) => (
         <g key={axis.field.name} transform={`translate(${xs[at] ?? 0}, 0)`}>
           <text className={classes.title} textAnchor="middle" y={16}>
-            {shortened(axis.field.label, letters)}
+            {shortened(axis.field.label, lettersAt(at, axes.length, step))}
             <title>{axis.field.label}</title>
           </text>
           {axis.isLog && (
@@ -46,12 +46,12 @@ export function Parallel(props: {
           )}
           <line className={classes.frame} y1={top} y2={height - bottom} />
           {axis.ticks.map((tick, index) => (
-            <g key={index} transform={`translate(0, ${tick.at})`}>
-              <line className={classes.frame} x1={-4} />
-              <text className={classes.tick} x={-8} dy="0.32em" textAnchor="end">
-                {shortened(tick.text, 11)}
-              </text>
-            </g>
+            <line
+              key={index}
+              className={classes.frame}
+              x1={-4}
+              transform={`translate(0, ${tick.at})`}
+            />
           ))}
         </g>
       ))}
@@ -73,7 +73,7 @@ export function Parallel(props: {
               onFocus(null);
             }}
           >
-            <title>{nameOf(column.run)}</title>
+            <title>{wholeName(column)}</title>
             <path className={classes.line} d={pathOf(points)} stroke={colour} />
             {points.map(
               (point, at) =>
@@ -84,6 +84,30 @@ export function Parallel(props: {
           </g>
         );
       })}
+      {/* Over the lines: a number that a line goes through is not read. */}
+      <g className={classes.over}>
+        {axes.map((axis, at) =>
+          axis.ticks.map((tick, index) => (
+            <text
+              key={`${axis.field.name} ${String(index)}`}
+              className={classes.tick}
+              x={(xs[at] ?? 0) - 8}
+              y={tick.at}
+              dy="0.32em"
+              textAnchor="end"
+            >
+              {shortened(tick.text, 11)}
+            </text>
+          )),
+        )}
+      </g>
     </svg>
   );
+}
+
+/** Returns how many letters the label of an axis has room for, its middle above the axis. */
+function lettersAt(at: number, count: number, step: number): number {
+  const isOuter = at === 0 || at === count - 1;
+  const room = isOuter ? Math.min(2 * PARALLEL.side, step === 0 ? Infinity : step) : step;
+  return Math.max(8, Math.floor(room / LABEL_PIXELS) - 1);
 }

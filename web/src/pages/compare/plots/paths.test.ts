@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { lettersOf, pathOf, shortened, spread } from "@/pages/compare/plots/paths";
+import { lettersOf, pathOf, shortened } from "@/pages/compare/plots/paths";
 
 test("a missing point is a gap in the line", () => {
   expect(pathOf([[0, 1], [2.04, 3], null, [4, 5]])).toBe("M0,1L2,3M4,5");
@@ -13,22 +13,6 @@ test("a text is cut in its middle, with both ends kept", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 3, max: 40 }), (text, most) => {
       expect(lettersOf(shortened(text, most)).length).toBeLessThanOrEqual(most);
-    }),
-  );
-});
-
-test("labels keep their order and their distance", () => {
-  const place = fc.double({ min: 0, max: 500, noNaN: true });
-  fc.assert(
-    fc.property(fc.array(place, { maxLength: 12 }), (places) => {
-      const found = spread(places, 14);
-      const sorted = [...found].sort((one, other) => one - other);
-      sorted.slice(1).forEach((at, index) => {
-        expect(at - (sorted[index] ?? 0)).toBeGreaterThanOrEqual(14 - 1e-6);
-      });
-      places.forEach((place, at) => {
-        expect(found[at]).toBeGreaterThanOrEqual(place);
-      });
     }),
   );
 });

@@ -33,17 +33,3 @@ export function shortened(text: string, lettersMax: number): string {
   const head = Math.ceil(kept / 2);
   return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (kept - head)).join("")}`;
 }
-
-/** Where a label stands so that it does not lie on those before it: below them, as near as can be. */
-export function spread(places: readonly number[], room: number): number[] {
-  const order = places
-    .map((_, at) => at)
-    .sort((one, other) => (places[one] ?? 0) - (places[other] ?? 0));
-  const found = [...places];
-  let last = -Infinity;
-  for (const at of order) {
-    last = Math.max(places[at] ?? 0, last + room);
-    found[at] = last;
-  }
-  return found;
-}

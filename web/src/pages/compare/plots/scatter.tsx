@@ -2,14 +2,16 @@
 import { useComputedColorScheme } from "@mantine/core";
 import type { ReactElement } from "react";
 import { lineColour } from "@/base/colours";
-import { nameOf, type Column } from "@/pages/compare/columns";
+import type { Column } from "@/pages/compare/columns";
+import { shortName, wholeName } from "@/pages/compare/names";
 import type { Axis } from "@/pages/compare/plots/axis";
-import { shortened, spread } from "@/pages/compare/plots/paths";
+import { labelPlaces } from "@/pages/compare/plots/labels";
+import { lettersOf, shortened } from "@/pages/compare/plots/paths";
 import classes from "@/pages/compare/plots/plots.module.css";
 
-export const SCATTER = { height: 360, top: 12, bottom: 44, left: 88, right: 120 } as const;
-/** Pixels between the names of two points. */
-const LABEL_HEIGHT = 13;
+export const SCATTER = { height: 360, top: 12, bottom: 44, left: 88, right: 24 } as const;
+const LABEL_LETTERS = 24;
+const LETTER_PIXELS = 6.2;
 
 export function Scatter(props: {
   x: Axis;
@@ -26,9 +28,14 @@ export function Scatter(props: {
     const [across, up] = [x.places[run] ?? null, y.places[run] ?? null];
     return across === null || up === null ? [] : [{ column, across, up }];
   });
-  const labels = spread(
-    points.map(({ up }) => up),
-    LABEL_HEIGHT,
+  const names = points.map(({ column }) => shortName(column, LABEL_LETTERS));
+  const places = labelPlaces(
+    points.map(({ across, up }, at) => ({
+      x: across,
+      y: up,
+      width: lettersOf(names[at] ?? "").length * LETTER_PIXELS,
+    })),
+    { left: left + 4, right: width - 4, top, bottom: height - bottom - 2 },
   );
   return (
     <svg
@@ -94,10 +101,10 @@ export function Scatter(props: {
             onFocus(null);
           }}
         >
-          <title>{nameOf(column.run)}</title>
+          <title>{wholeName(column)}</title>
           <circle cx={across} cy={up} r={5} fill={lineColour(column.colour, scheme)} />
-          <text className={classes.label} x={across + 10} y={labels[at] ?? up} dy="0.32em">
-            {shortened(nameOf(column.run), 18)}
+          <text className={classes.label} x={places[at]?.x} y={places[at]?.y} dy="0.32em">
+            {names[at]}
           </text>
         </g>
       ))}

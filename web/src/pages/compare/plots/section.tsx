@@ -2,7 +2,7 @@
 import { MultiSelect, SegmentedControl, Select, UnstyledButton } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 import { useState, type ReactElement } from "react";
-import { nameOf, Swatch, useColumns } from "@/pages/compare/columns";
+import { RunLabel, useColumns } from "@/pages/compare/columns";
 import classes from "@/pages/compare/compare.module.css";
 import type { Comparison } from "@/pages/compare/data";
 import { axisOf, canBeLog, type Axis } from "@/pages/compare/plots/axis";
@@ -39,18 +39,22 @@ export function PlotsSection(props: {
     <section className={classes.section}>
       <h2>
         Params and metrics
-        <span className={classes.rest} />
-        <SegmentedControl
-          aria-label="Which plot"
-          value={isScatter ? "scatter" : "parallel"}
-          data={[
-            { value: "parallel", label: "Parallel coordinates" },
-            { value: "scatter", label: "Scatter" },
-          ]}
-          onChange={(wanted) => {
-            onChoice({ ...choice, plot: wanted === "scatter" ? "scatter" : undefined });
-          }}
-        />
+        {shown.length >= 2 && (
+          <>
+            <span className={classes.rest} />
+            <SegmentedControl
+              aria-label="Which plot"
+              value={isScatter ? "scatter" : "parallel"}
+              data={[
+                { value: "parallel", label: "Parallel coordinates" },
+                { value: "scatter", label: "Scatter" },
+              ]}
+              onChange={(wanted) => {
+                onChoice({ ...choice, plot: wanted === "scatter" ? "scatter" : undefined });
+              }}
+            />
+          </>
+        )}
       </h2>
       {shown.length < 2 ? (
         <p className={`${classes.padded} ${classes.missing}`}>
@@ -92,7 +96,7 @@ export function PlotsSection(props: {
             )}
             <MultiSelect
               className={plots.axis}
-              label="Logarithmic"
+              label="Log axes"
               placeholder={(choice.log ?? []).length === 0 ? "none" : ""}
               data={shown
                 .filter(canBeLog)
@@ -178,7 +182,6 @@ function Drawing(props: {
           <UnstyledButton
             key={column.run.id}
             className={plots.key}
-            title={nameOf(column.run)}
             onPointerEnter={() => {
               setFocus(column.run.id);
             }}
@@ -192,8 +195,7 @@ function Drawing(props: {
               setFocus(null);
             }}
           >
-            <Swatch colour={column.colour} />
-            {nameOf(column.run)}
+            <RunLabel column={column} />
           </UnstyledButton>
         ))}
       </div>

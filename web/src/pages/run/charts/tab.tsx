@@ -3,6 +3,7 @@ import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { curvesProgram } from "@/base/programs";
 import { FullChart } from "@/charts/curve_chart";
 import { ChartGroup, ChartGroupProvider } from "@/charts/group";
 import { useReadAgain } from "@/pages/run/charts/again";
@@ -184,7 +185,7 @@ function NoCharts(props: { run: Run; scalars: number }): ReactElement {
   return (
     <Empty
       title={isLive(run) ? "No values yet" : "This run logged no values"}
-      code={'import expr_tracker as et\n\net.init(backends=["mapi"])\net.log({"loss": 0.5})'}
+      code={curvesProgram(run.project)}
     >
       {isLive(run) ? "Curves appear here as they are logged." : "Log some, and they appear here."}
     </Empty>

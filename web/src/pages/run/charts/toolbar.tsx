@@ -1,6 +1,7 @@
 /** What a reader chooses for all charts of a run. */
 import { Select, Switch } from "@mantine/core";
 import { useState, type ReactElement } from "react";
+import { OWN_AXES } from "@/charts/axes";
 import { WEIGHTS } from "@/charts/smoothing";
 import { wholeNumber } from "@/base/numbers";
 import type { ChartsAddress } from "@/pages/run/charts/address";
@@ -88,12 +89,6 @@ export function Toolbar(props: {
   );
 }
 
-const OWN_AXES = [
-  { value: "step", label: "over steps" },
-  { value: "run_time", label: "over run time" },
-  { value: "time", label: "over wall time" },
-];
-
 /** Thousands of series are offered only when one asks for them. */
 function AxisChoice(props: {
   address: ChartsAddress;
@@ -110,7 +105,7 @@ function AxisChoice(props: {
       aria-label="Drawn over"
       className={classes.axis}
       data={[
-        ...OWN_AXES,
+        ...OWN_AXES.map(({ value, label }) => ({ value, label: `over ${label}` })),
         {
           group: "a metric",
           items: offered.map((name) => ({ value: name, label: `over ${name}` })),

@@ -3,6 +3,7 @@ import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useCallback } from "react";
+import { childProgram } from "@/base/programs";
 import { type Child, keyColumns } from "@/pages/run/children/key_columns";
 import classes from "@/pages/run/children/children.module.css";
 import { changedSearch, type RunsChange } from "@/pages/runs/address";
@@ -75,7 +76,7 @@ function None(props: { run: Run }): ReactElement {
   return (
     <Empty
       title="No run stands below this one"
-      code={`api.runs.create(name="fold 1", parent=${JSON.stringify(props.run.id)})`}
+      code={childProgram(props.run.project, props.run.id)}
     >
       Runs that name this one as their parent appear here.
     </Empty>

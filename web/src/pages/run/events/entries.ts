@@ -31,7 +31,7 @@ export function entryText(entry: LifeEntry): EntryText {
     case "trashed":
       return { title: "Put into the trash", detail: reason, tone: "plain" };
     case "restored":
-      return { title: "Taken out of the trash", detail: reason, tone: "plain" };
+      return { title: "Restored from the trash", detail: reason, tone: "plain" };
     case "pruned":
       return {
         title: "Deleted for age",

@@ -1,4 +1,4 @@
-/** The menu of what can be done to the run: cancel, retry, delete, restore, export. */
+/** The menu of what can be done to the run: cancel, retry, the trash and back, export. */
 import { Button, Menu } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useState } from "react";
@@ -20,7 +20,7 @@ export function RunActions(props: { run: Run; canWrite: boolean }): ReactElement
   const navigate = route.useNavigate();
   const cancel = useRunAction(run.id, "cancel");
   const retry = useRunAction(run.id, "retry");
-  const remove = useRunAction(run.id, "delete");
+  const trash = useRunAction(run.id, "trash");
   const restore = useRunAction(run.id, "restore");
   const [isAsking, setIsAsking] = useState(false);
   const failed = (what: string) => (error: Error) => {
@@ -96,12 +96,11 @@ export function RunActions(props: { run: Run; canWrite: boolean }): ReactElement
           )}
           {canWrite && run.trashed == null && (
             <Menu.Item
-              color="red"
               onClick={() => {
-                remove.mutate(undefined, {
-                  onError: failed("The run was not deleted"),
+                trash.mutate(undefined, {
+                  onError: failed("The run was not put into the trash"),
                   onSuccess: () => {
-                    tell.done("The run is in the trash: it can be restored for a while.", {
+                    tell.done("The run was put into the trash: it can be restored for a while.", {
                       label: "Undo",
                       onClick: () => {
                         restore.mutate(undefined, { onError: failed("It was not restored") });
@@ -111,7 +110,7 @@ export function RunActions(props: { run: Run; canWrite: boolean }): ReactElement
                 });
               }}
             >
-              Delete
+              Put into the trash
             </Menu.Item>
           )}
           {canWrite && run.trashed != null && (

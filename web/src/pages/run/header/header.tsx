@@ -13,7 +13,7 @@ import { TagChips } from "@/pages/run/header/tags";
 import { RunTitle } from "@/pages/run/header/title";
 import classes from "@/pages/run/header/header.module.css";
 import { sessionQuery } from "@/state/queries";
-import { experimentQuery, isLive, mayWrite, type Run, runQuery } from "@/state/run";
+import { experimentQuery, mayWrite, type Run, runQuery } from "@/state/run";
 import type { StreamState } from "@/state/events";
 import { ConnectionMark } from "@/widgets/connection";
 import { Copy } from "@/widgets/copy";
@@ -38,6 +38,7 @@ export function RunHeader(props: Props): ReactElement {
   const isShort = reason !== "" && isShortReason(reason);
   return (
     <header>
+      <ConnectionMark state={stream} />
       <div className={classes.top}>
         <RunTitle run={run} canChange={canChange} />
         <RunActions run={run} canWrite={canWrite} />
@@ -45,7 +46,6 @@ export function RunHeader(props: Props): ReactElement {
       <dl className={classes.facts}>
         <Fact name="Status">
           <StatusMark status={run.status} />
-          {(isLive(run) || stream === "lost") && <ConnectionMark state={stream} />}
         </Fact>
         {isShort && <Fact name="Reason">{reason}</Fact>}
         <Fact name="Duration">

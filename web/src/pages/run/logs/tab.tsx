@@ -3,6 +3,7 @@ import { Button, SegmentedControl, Select, Skeleton } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { wholeNumber } from "@/base/numbers";
+import { printingProgram } from "@/base/programs";
 import { LOG_LEVELS } from "@/pages/run/address";
 import { LogRows } from "@/pages/run/logs/rows";
 import classes from "@/pages/run/logs/logs.module.css";
@@ -117,12 +118,9 @@ export function LogsTab(props: { run: Run }): ReactElement {
         </div>
       ) : (
         <div>
-          <Empty
-            title="This run has no log lines."
-            code={`run.log_line("epoch 1 done", fields={"lr": 0.1})`}
-          >
-            What a program prints comes along with <code>et.init</code>; the platform&apos;s client
-            writes lines itself.
+          <Empty title="This run has no log lines." code={printingProgram(run.project)}>
+            What a program prints is kept where <code>et.init</code> is told so; the platform&apos;s
+            client writes lines itself.
           </Empty>
         </div>
       )}

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useDeferredValue, useMemo, useState } from "react";
 import { wholeNumber } from "@/base/numbers";
+import { mediaProgram } from "@/base/programs";
 import { MediaCard } from "@/pages/run/media/card";
 import classes from "@/pages/run/media/media.module.css";
 import { Steps } from "@/pages/run/media/steps";
@@ -51,9 +52,9 @@ function Gallery(props: { run: Run; media: MediaList }): ReactElement {
             ? `Retention has deleted all ${wholeNumber(media.prunedCount)} items for their age.`
             : "This run has no media."
         }
-        code={`run.log_image("samples", "samples.png", step=0)\nrun.log_table("predictions", rows, step=0)`}
+        code={mediaProgram(run.project)}
       >
-        PNG and JPEG images, figures and small tables.
+        Small tables, and with <code>et.Image</code> and <code>et.Figure</code> images and figures.
       </Empty>
     );
   }

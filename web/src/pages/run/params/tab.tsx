@@ -3,6 +3,7 @@ import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useMemo } from "react";
+import { paramsProgram } from "@/base/programs";
 import { utcTime } from "@/base/times";
 import { type Leaf, NestedRows } from "@/pages/run/nested_rows";
 import { type Param, paramsQuery, type Run } from "@/state/run";
@@ -15,13 +16,13 @@ export function ParamsTab(props: { run: Run }): ReactElement {
   const params = useQuery(paramsQuery(props.run.id));
   return (
     <Answer found={params} waiting={<Skeleton height={240} />}>
-      {(known) => <Params params={known} />}
+      {(known) => <Params run={props.run} params={known} />}
     </Answer>
   );
 }
 
-function Params(props: { params: Record<string, Param> }): ReactElement {
-  const { params } = props;
+function Params(props: { run: Run; params: Record<string, Param> }): ReactElement {
+  const { run, params } = props;
   const { params: sought = "", tree: isTree = false } = route.useSearch();
   const navigate = route.useNavigate();
   const leaves = useMemo(
@@ -37,12 +38,9 @@ function Params(props: { params: Record<string, Param> }): ReactElement {
   );
   if (leaves.length === 0) {
     return (
-      <Empty
-        title="This run has no params."
-        code={`run.log_params({"lr": 0.001, "model": {"depth": 12}})`}
-      >
-        What a run was told at its start: with the platform&apos;s client, or as the config of{" "}
-        <code>et.init</code>.
+      <Empty title="This run has no params." code={paramsProgram(run.project)}>
+        What a run was told at its start: the config of <code>et.init</code>, or{" "}
+        <code>log_params</code> of the platform&apos;s client.
       </Empty>
     );
   }

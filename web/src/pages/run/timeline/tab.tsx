@@ -4,6 +4,7 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactElement, useMemo, useState } from "react";
 import { wholeNumber } from "@/base/numbers";
+import { spansProgram } from "@/base/programs";
 import { ShareTable } from "@/pages/run/timeline/share_table";
 import classes from "@/pages/run/timeline/timeline.module.css";
 import { isLive, type Run } from "@/state/run";
@@ -54,7 +55,7 @@ export function TimelineTab(props: { run: Run }): ReactElement {
             ? `Retention has deleted all ${wholeNumber(reading.prunedCount)} spans for their age.`
             : "This run has no spans."
         }
-        code={`with et.span("step"):\n    with et.span("forward"):\n        ...`}
+        code={spansProgram(run.project)}
       >
         Spans time the parts of a step, on every stream and rank.
       </Empty>
