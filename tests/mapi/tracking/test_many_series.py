@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -14,7 +15,8 @@ from tests.mapi.pruning import prune
 
 from mapi.database.door import Database
 from mapi.database.queries import query
-from mapi.tracking.batch import PointBatch, Series
+from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
+from mapi.tracking.compaction import Sizes, compact_run
 from mapi.tracking.ingest import write_points
 from mapi.tracking.live import Position, read_delta
 from mapi.tracking.series import list_series, summary_from_row
@@ -36,6 +38,8 @@ pytestmark = pytest.mark.anyio
 
 T = TypeVar("T")
 SERIES = 300
+#: Two points of a series are a chunk already.
+ALL = Sizes(few=1)
 #: Every statement tells its plan and what it did, those within functions too.
 TELLS = {
     "session_preload_libraries": "auto_explain",
@@ -180,3 +184,43 @@ async def test_no_reader_of_a_pruned_run_compares_each_series_with_each(
         found, plans = await told_of(telling, tenant, work)
         assert [one.pruned is not None for one in found] == [True] * SERIES, work
         assert most_compared(plans) < 10 * SERIES, work
+
+
+async def test_no_writer_of_a_compacted_or_pruned_run_compares_each_series_with_each(
+    telling: Database, database: Database, tenant: Tenant
+) -> None:
+    async def keep(run_id: UUID, count: int) -> list[list[str]]:
+        """Write what is there in chunks, what was pruned, and scalars beside that; return the plans."""
+        told = []
+        for step in (5, 6):
+            await write(telling, tenant, run_id, batch_of(0, count, step=step))
+        end(tenant, run_id)
+        await compact_run(database, tenant.reach, run_id, sizes=ALL)
+        counts, plans = await write(telling, tenant, run_id, batch_of(0, count, step=6))
+        assert (counts.accepted, counts.duplicates) == (0, count)
+        told.append(plans)
+        await write(telling, tenant, run_id, batch_of(0, count, step=SCALAR_STEP))
+        assert (await prune(database, tenant, run_id)).points == 2 * count
+        later = batch_of(0, count, step=SCALAR_STEP)
+        later = replace(later, times_us=later.times_us + 1, values=later.values + 1)
+        for batch in (later, batch_of(0, count, step=6), batch_of(0, count, step=7)):
+            _, plans = await write(telling, tenant, run_id, batch)
+            told.append(plans)
+        return told
+
+    # Statements and functions keep their plans after some calls: made for the few series of these.
+    for _ in range(8):
+        await keep(tenant.run(), 3)
+    for plans in await keep(tenant.run(), SERIES):
+        assert any("run_series" in plan for plan in plans)
+        assert most_compared(plans) < 10 * SERIES
+
+
+def end(tenant: Tenant, run_id: UUID) -> None:
+    """Let a run have ended some time ago."""
+    with psycopg.connect(tenant.server.superuser_url()) as owner:
+        owner.execute(
+            "update mapi.runs set status = 'succeeded', finished = now() - interval '1 hour'"
+            " where id = %s",
+            [run_id],
+        )

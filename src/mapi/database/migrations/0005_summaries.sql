@@ -78,14 +78,36 @@ create table mapi.run_metric_pruned (
 call mapi.protect('run_metric_pruned');
 
 -- What retention has deleted of a series that its summary still counts: how many points, up to which
--- step. An attempt that began anew took the place of what was pruned before it.
+-- step. An attempt that began anew took the place of what was pruned before it; it is looked for in the
+-- series that is asked about, and not in all that the tenant has.
 create view mapi.run_pruned_points with (security_invoker = true) as
 select pruned.*
 from mapi.run_metric_pruned as pruned
-join mapi.run_series as series
-    on series.tenant_id = pruned.tenant_id and series.id = pruned.series_id
-where mapi.superseded_from(series) is distinct from -1;
+cross join lateral (
+    select mapi.superseded_from(series) as stop
+    from mapi.run_series as series
+    where series.tenant_id = pruned.tenant_id and series.id = pruned.series_id
+    limit 1
+) as newest
+where newest.stop is distinct from -1;
 grant select on mapi.run_pruned_points to mapi_app;
+
+-- What retention has deleted of one series, for whoever asks of many: each is looked up by itself. The
+-- planner takes a run that has changed since the last ANALYZE for one series, and would compare all that
+-- are pruned with all.
+create function mapi.pruned_of(of_run uuid, of_key text, of_hash int8)
+returns table (count int8, last_step int8)
+language sql stable
+begin atomic
+    select one.count, one.last_step
+    from mapi.run_pruned_points as one
+    where
+        one.tenant_id = mapi.current_tenant()
+        and one.run_id = of_run
+        and one.key = of_key
+        and one.labels_hash = of_hash
+    limit 1;
+end;
 
 -- By what huge values are made smaller before they are summed up: a power of 2 rounds nothing.
 create function mapi.huge_factor() returns float8
@@ -214,23 +236,34 @@ begin atomic
     with part as (
         select
             series.key, series.labels_hash, series.labels, series.id, series.attempt,
-            series.source, mapi.superseded_from(series) as stop
+            series.source, series.stop, gone.last_step as pruned_through
         from unnest(keys, hashes) as wanted (key, hash)
-        join mapi.run_series as series
-            on series.tenant_id = mapi.current_tenant()
-            and series.run_id = of_run
-            and series.key = wanted.key
-            and series.labels_hash = wanted.hash
+        -- One by one, as what was pruned.
+        cross join lateral (
+            select one.*, mapi.superseded_from(one) as stop from mapi.run_series as one
+            where
+                one.tenant_id = mapi.current_tenant()
+                and one.run_id = of_run
+                and one.key = wanted.key
+                and one.labels_hash = wanted.hash
+            offset 0
+        ) as series
+        left join lateral mapi.pruned_of(of_run, wanted.key, wanted.hash) as gone on true
     ),
     base as (
         select pruned.*, part.labels, part.source
         from part
-        join mapi.run_pruned_points as pruned
-            on pruned.tenant_id = mapi.current_tenant()
-            and pruned.run_id = of_run
-            and pruned.key = part.key
-            and pruned.labels_hash = part.labels_hash
-            and pruned.series_id = part.id
+        cross join lateral (
+            select one.* from mapi.run_pruned_points as one
+            where
+                one.tenant_id = mapi.current_tenant()
+                and one.run_id = of_run
+                and one.key = part.key
+                and one.labels_hash = part.labels_hash
+                and one.series_id = part.id
+            limit 1
+        ) as pruned
+        where part.pruned_through is not null
     ),
     chosen as (
         select distinct on (part.key, part.labels_hash, points.step)
@@ -238,13 +271,16 @@ begin atomic
             points.step, points.time, points.value,
             points.value not in ('NaN', 'Infinity', '-Infinity') as is_finite
         from part
-        left join base on base.key = part.key and base.labels_hash = part.labels_hash
         cross join lateral mapi.series_points(
             mapi.current_tenant(), part.id, first_wanted, 9223372036854775807
         ) as points
         where
             (part.stop is null or points.step < part.stop)
-            and (base.last_step is null or points.step > base.last_step or points.step = -1)
+            and (
+                part.pruned_through is null
+                or points.step > part.pruned_through
+                or points.step = -1
+            )
         order by part.key, part.labels_hash, points.step, part.attempt desc
     ),
     portion as (
@@ -302,12 +338,12 @@ begin atomic
 end;
 
 revoke execute on function
-    mapi.huge_factor(), mapi.shrunk_sum(float8, float8),
+    mapi.pruned_of(uuid, text, int8), mapi.huge_factor(), mapi.shrunk_sum(float8, float8),
     mapi.mean_of(float8, float8, bigint, float8, float8), mapi.merge_summaries,
     mapi.summary_portions(uuid, text[], int8[], int8)
     from public;
 grant execute on function
-    mapi.huge_factor(), mapi.shrunk_sum(float8, float8),
+    mapi.pruned_of(uuid, text, int8), mapi.huge_factor(), mapi.shrunk_sum(float8, float8),
     mapi.mean_of(float8, float8, bigint, float8, float8), mapi.merge_summaries,
     mapi.summary_portions(uuid, text[], int8[], int8)
     to mapi_app;

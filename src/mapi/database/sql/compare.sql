@@ -23,15 +23,7 @@ from (
     order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash
     limit %(limit)s
 ) as known
-left join lateral (
-    select one.count, one.last_step from run_pruned_points as one
-    where
-        one.tenant_id = known.tenant_id
-        and one.run_id = known.run_id
-        and one.key = known.key
-        and one.labels_hash = known.labels_hash
-    limit 1
-) as pruned on true
+left join lateral mapi.pruned_of(known.run_id, known.key, known.labels_hash) as pruned on true
 order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash
 
 -- name: params

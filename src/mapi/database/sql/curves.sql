@@ -181,8 +181,6 @@ where tenant_id = mapi.current_tenant() and id = %(run)s
 
 -- name: list_series
 -- The series of a run with their summaries, from a place in their order on.
--- What is gone is looked up for each series of the page: the planner takes a run that has changed since the
--- last ANALYZE for one series, and would compare all that are pruned with all.
 select
     known.key, known.labels, known.attempt, known.is_scalar, known.count, known.nonfinite_count,
     known.first_time, known.last_time, known.last_step, known.last_value, known.min_value,
@@ -206,13 +204,5 @@ from (
     order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash
     limit %(limit)s
 ) as known
-left join lateral (
-    select one.count, one.last_step from run_pruned_points as one
-    where
-        one.tenant_id = known.tenant_id
-        and one.run_id = known.run_id
-        and one.key = known.key
-        and one.labels_hash = known.labels_hash
-    limit 1
-) as pruned on true
+left join lateral mapi.pruned_of(known.run_id, known.key, known.labels_hash) as pruned on true
 order by known.key collate "C", left(known.labels::text, -1) collate "C", known.labels_hash

@@ -57,12 +57,28 @@ from unnest(%(series)s::int8[], %(steps)s::int8[], %(times)s::timestamptz[], %(v
 
 -- name: find_stored
 -- Which of the points have their place taken, and by what value. A chunk that may have one is opened
--- once, for all of them.
+-- once, for all of them. Its points and those that are given meet in groups: a plan that is kept was made
+-- for a few of each, and a join would compare all with all.
 with given as materialized (
     select wanted.series_id, wanted.step, wanted.ordinal
     from unnest(%(series)s::int8[], %(steps)s::int8[]) with ordinality
         as wanted (series_id, step, ordinal)
 ),
+
+unpacked as materialized (
+    select chunk.series_id, unnest(chunk.steps) as step, unnest(chunk.values) as value
+    from (
+        select series_id, min(step) as first_step, max(step) as last_step
+        from given
+        group by series_id
+    ) as span
+    join run_metric_chunks as chunk
+        on chunk.tenant_id = mapi.current_tenant()
+        and chunk.series_id = span.series_id
+        and chunk.last_step >= span.first_step
+        and chunk.first_step <= span.last_step
+),
+
 found as (
     select given.ordinal, points.value
     from given
@@ -71,21 +87,15 @@ found as (
         and points.series_id = given.series_id
         and points.step = given.step
     union all
-    select given.ordinal, unpacked.value
+    select max(place.ordinal), max(place.value)
     from (
-        select chunk.series_id, unnest(chunk.steps) as step, unnest(chunk.values) as value
-        from (
-            select series_id, min(step) as first_step, max(step) as last_step
-            from given
-            group by series_id
-        ) as span
-        join run_metric_chunks as chunk
-            on chunk.tenant_id = mapi.current_tenant()
-            and chunk.series_id = span.series_id
-            and chunk.last_step >= span.first_step
-            and chunk.first_step <= span.last_step
-    ) as unpacked
-    join given on given.series_id = unpacked.series_id and given.step = unpacked.step
+        select series_id, step, ordinal, null::float8 as value from given
+        where exists (select from unpacked)
+        union all
+        select series_id, step, null, value from unpacked
+    ) as place
+    group by place.series_id, place.step
+    having count(place.ordinal) > 0 and count(place.value) > 0
 )
 select array_agg(ordinal - 1), array_agg(value) from found
 
@@ -184,10 +194,11 @@ with rebuilt as (
         portion.nonfinite_count, portion.first_time, portion.last_time, portion.last_step,
         portion.last_value, portion.min_value, portion.min_step, portion.max_value,
         portion.max_step, portion.finite_sum, portion.huge_sum, %(change_seq)s, portion.source,
-        newest.user_name
+        (
+            select newest.user_name from run_series as newest
+            where newest.tenant_id = mapi.current_tenant() and newest.id = portion.series_id
+        )
     from mapi.summary_portions(%(run)s, %(keys)s::text[], %(hashes)s::int8[], -1) as portion
-    join run_series as newest
-        on newest.tenant_id = mapi.current_tenant() and newest.id = portion.series_id
     order by portion.key, portion.labels_hash
     on conflict (tenant_id, run_id, key, labels_hash) do update set
         attempt = excluded.attempt, series_id = excluded.series_id,
@@ -202,13 +213,18 @@ with rebuilt as (
     returning key, labels_hash
 )
 delete from run_metric_summary as summary
-using unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
-where
-    summary.tenant_id = mapi.current_tenant()
-    and summary.run_id = %(run)s
-    and summary.key = wanted.key
-    and summary.labels_hash = wanted.hash
-    and not exists (
+using (
+    select wanted.key, wanted.hash
+    from unnest(%(keys)s::text[], %(hashes)s::int8[]) as wanted (key, hash)
+    where not exists (
         select from rebuilt
         where rebuilt.key = wanted.key and rebuilt.labels_hash = wanted.hash
     )
+    -- By itself first: of most series there is none.
+    offset 0
+) as empty
+where
+    summary.tenant_id = mapi.current_tenant()
+    and summary.run_id = %(run)s
+    and summary.key = empty.key
+    and summary.labels_hash = empty.hash

@@ -360,12 +360,7 @@ select pruned from runs where tenant_id = mapi.current_tenant() and id = %(run)s
 
 -- name: read_pruned_points
 -- Of a curve as a whole: how many points its summary counts and nobody can read, and up to where.
-select count, last_step from run_pruned_points
-where
-    tenant_id = mapi.current_tenant()
-    and run_id = %(run)s
-    and key = %(key)s
-    and labels_hash = %(hash)s
+select count, last_step from mapi.pruned_of(%(run)s, %(key)s, %(hash)s)
 
 -- name: known_objects
 select object_key from run_media
