@@ -200,20 +200,6 @@ def run_program(start: Start) -> Start:
 
 
 @pytest.fixture
-def wait_until() -> Callable[[Callable[[], object], str], None]:
-    """Look until something is true; a deadline makes it a failure."""
-
-    def wait(is_true: Callable[[], object], what: str) -> None:
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not is_true():
-            if time.monotonic() > deadline:
-                pytest.fail(f"not within {DEADLINE_SECONDS} s: {what}")
-            time.sleep(LOOK_SECONDS)
-
-    return wait
-
-
-@pytest.fixture
 def strict_lines() -> Callable[[Path], list[dict[str, Any]]]:
     """Read every line of a file the way a strict parser does: bare ``NaN`` and the like fail."""
 

@@ -32,7 +32,6 @@ __all__ = [
     "point_at",
     "run_mapi",
     "serve",
-    "wait_until",
 ]
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -172,11 +171,3 @@ def is_gone(pid: int) -> bool:
     except OSError:
         return True
     return state == "Z"
-
-
-def wait_until(is_true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not is_true():
-        if time.monotonic() > deadline:
-            pytest.fail(f"not in time: {what}")
-        time.sleep(LOOK_SECONDS)

@@ -15,10 +15,10 @@ from tests.acceptance.platform_servers import (
     DEADLINE_SECONDS,
     Server,
     environment_of,
-    wait_until,
 )
 from tests.mapi.follow.reading import in_files, on_platform
 from tests.mapi.sdk.small_servers import free_port
+from tests.waiting import until
 
 import mapi
 from mapi.database.embedded.sockets import remove_socket_directory
@@ -131,7 +131,7 @@ def test_a_killed_program_leaves_what_was_delivered_and_a_later_one_brings_the_r
         program.line("begun")
         log(program, 50)
         rows += 50
-        wait_until(partial(has_more, api, run, rows - 50), "some rows are there")
+        until(partial(has_more, api, run, rows - 50), "some rows are there")
         log(program, 200)
         rows += 200
         program.signal(signal.SIGKILL)
@@ -190,7 +190,7 @@ def test_a_signal_that_ends_a_program_is_told_with_the_last_rows(
     program.line("begun")
     run = tmp_path / "runs" / "p" / "r"
     log(program, 5)
-    wait_until(lambda: count(api, run) == 5, "the first rows are there")
+    until(lambda: count(api, run) == 5, "the first rows are there")
     log(program, 100)
     program.signal(signal.SIGTERM)
     assert program.end() == -signal.SIGTERM
@@ -224,7 +224,7 @@ def test_processes_of_one_directory_are_one_run_which_the_last_of_them_ends(
     for program in programs:
         program.say()
     run = tmp_path / "runs" / "p" / "r"
-    wait_until(lambda: count(api, run) > 0, "rows are there")
+    until(lambda: count(api, run) > 0, "rows are there")
     *others, last = programs
     urls = set()
     for program in others:
@@ -336,13 +336,13 @@ def test_rows_outlast_a_server_that_is_killed_and_started_again(
     run = tmp_path / "runs" / "p" / "r"
     log(program, 10)
     with asking(server) as api:
-        wait_until(lambda: count(api, run) == 10, "rows are there")
+        until(lambda: count(api, run) == 10, "rows are there")
     server.end(signal.SIGKILL)
     log(program, 10)
-    wait_until(lambda: "wait in its directory" in program.errors, "the outage is told")
+    until(lambda: "wait in its directory" in program.errors, "the outage is told")
     server = serve(home, *words)
     with asking(server, environment["MAPI_TOKEN"]) as api:
-        wait_until(lambda: count(api, run) == 20, "what waited is there")
+        until(lambda: count(api, run) == 20, "what waited is there")
         log(program, 10)
         program.say("end")
         assert program.end() == 0

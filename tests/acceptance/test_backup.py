@@ -8,7 +8,8 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.acceptance.platform_servers import Server, point_at, run_mapi, wait_until
+from tests.acceptance.platform_servers import Server, point_at, run_mapi
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ def test_a_backup_while_media_are_replaced_and_runs_are_purged_restores_every_by
     writer = threading.Thread(target=replace)
     writer.start()
     try:
-        wait_until(lambda: replaced[0] > 2 * _REPLACED, "media are being replaced")
+        until(lambda: replaced[0] > 2 * _REPLACED, "media are being replaced")
         before = replaced[0]
         done = run_mapi(server.home, "backup", str(tmp_path / "backup.tar"))
         assert done.returncode == 0, done.stderr

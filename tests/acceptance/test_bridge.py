@@ -16,8 +16,8 @@ from tests.acceptance.platform_servers import (
     DEADLINE_SECONDS,
     Server,
     environment_of,
-    wait_until,
 )
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,12 +87,12 @@ def test_the_pipeline_pushed_live_through_kills_of_both_sides_is_the_same_there(
 ) -> None:
     server = serve()
     runs = tmp_path / "runs"
-    wait_until(lambda: any(runs.glob("*/p/metrics*.jsonl")), "the pipeline logs")
+    until(lambda: any(runs.glob("*/p/metrics*.jsonl")), "the pipeline logs")
     (run,) = runs.glob("*/p")
     for kill in range(KILLS):
         before = sizes(server)
         process = et(server.home, "push", str(run))
-        wait_until(partial(has_moved, server, process, before), "something arrives")
+        until(partial(has_moved, server, process, before), "something arrives")
         if kill % 2:
             server.end(signal.SIGKILL)
             server = serve()

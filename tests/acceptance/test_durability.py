@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import until
 
 from expr_tracker.history import read_history
 
@@ -147,15 +148,12 @@ def test_an_open_row_older_than_a_second_comes_back_after_kill_9(
     start: Start,
     run_program: Start,
     tmp_path: Path,
-    wait_until: Callable[[Callable[[], object], str], None],
 ) -> None:
     program = start(LEAVING_A_ROW_OPEN, tmp_path)
     program.line("open")
     directory = tmp_path / "p" / "r"
     journal = directory / "metrics.open.json"
-    wait_until(
-        lambda: journal.exists() and b"time_ms/forward" in journal.read_bytes(), "the journal"
-    )
+    until(lambda: journal.exists() and b"time_ms/forward" in journal.read_bytes(), "the journal")
     live = read_history(directory, -1)
     assert [row["_step"] for row in live] == list(range(10)), "a live writer's open row is its own"
     program.signal(signal.SIGKILL)
@@ -179,7 +177,6 @@ def test_a_journal_is_outdated_by_the_commit_of_its_row(
     start: Start,
     run_program: Start,
     tmp_path: Path,
-    wait_until: Callable[[Callable[[], object], str], None],
 ) -> None:
     script = LEAVING_A_ROW_OPEN.replace(
         'print("open", flush=True)',
@@ -189,7 +186,7 @@ def test_a_journal_is_outdated_by_the_commit_of_its_row(
     program = start(script, tmp_path)
     program.line("open")
     journal = tmp_path / "p" / "r" / "metrics.open.json"
-    wait_until(journal.exists, "the journal")
+    until(journal.exists, "the journal")
     program.say()
     program.line("committed")
     program.signal(signal.SIGKILL)

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import until
 
 from expr_tracker.history import list_attempts, read_history
 
@@ -376,7 +377,6 @@ def test_a_run_directory_that_vanishes_is_there_again_with_every_row(
     start: Start,
     tmp_path: Path,
     strict_lines: Callable[[Path], list[dict[str, Any]]],
-    wait_until: Callable[[Callable[[], object], str], None],
 ) -> None:
     program = start(STEADY, tmp_path, durability)
     program.line("logged")
@@ -390,7 +390,7 @@ def test_a_run_directory_that_vanishes_is_there_again_with_every_row(
         (directory / "metrics.jsonl").unlink()
     program.say()
     program.line("logged")
-    wait_until((directory / "metrics.jsonl").exists, "the file is put back")
+    until((directory / "metrics.jsonl").exists, "the file is put back")
     program.say()
     program.line("finished")
     assert program.end() == 0, program.errors
@@ -409,7 +409,7 @@ def test_a_run_directory_that_vanishes_is_there_again_with_every_row(
 
 
 def test_a_vanished_directory_does_not_let_a_second_writer_in(
-    start: Start, tmp_path: Path, wait_until: Callable[[Callable[[], object], str], None]
+    start: Start, tmp_path: Path
 ) -> None:
     program = start(STEADY, tmp_path, "process")
     program.line("logged")
@@ -417,7 +417,7 @@ def test_a_vanished_directory_does_not_let_a_second_writer_in(
     directory.rename(tmp_path / "p" / "old")
     program.say()
     program.line("logged")
-    wait_until((directory / "metrics.lock").exists, "the lock is put back")
+    until((directory / "metrics.lock").exists, "the lock is put back")
     second = start(
         """
         import sys
@@ -468,7 +468,6 @@ def test_a_file_that_another_program_replaces_keeps_what_that_program_kept_and_g
     start: Start,
     tmp_path: Path,
     strict_lines: Callable[[Path], list[dict[str, Any]]],
-    wait_until: Callable[[Callable[[], object], str], None],
 ) -> None:
     program = start(STEADY, tmp_path, durability)
     program.line("logged")
@@ -479,7 +478,7 @@ def test_a_file_that_another_program_replaces_keeps_what_that_program_kept_and_g
     other.replace(path)
     program.say()
     program.line("logged")
-    wait_until(lambda: path.stat().st_size > len(edited), "the writer follows")
+    until(lambda: path.stat().st_size > len(edited), "the writer follows")
     program.say()
     program.line("finished")
     assert program.end() == 0, program.errors

@@ -21,8 +21,8 @@ from tests.acceptance.platform_servers import (
     is_gone,
     mapi_command,
     point_at,
-    wait_until,
 )
+from tests.waiting import until
 
 from mapi.serve.command import _DRAIN_SECONDS
 
@@ -71,7 +71,7 @@ class Writer:
         return False
 
     def until(self, count: int) -> None:
-        wait_until(lambda: self.acknowledged >= count, f"{count} steps are acknowledged")
+        until(lambda: self.acknowledged >= count, f"{count} steps are acknowledged")
 
     def end(self) -> int:
         self._is_over.set()
@@ -182,7 +182,7 @@ def test_a_server_that_is_stopped_while_it_starts_leaves_nothing_behind_and_star
     home, log = tmp_path / "home", tmp_path / "log"
     process = begin(home, log)
     try:
-        wait_until((home / moment).exists, f"{moment or 'home'} is there")
+        until((home / moment).exists, f"{moment or 'home'} is there")
         process.send_signal(number)
         assert process.wait(DEADLINE_SECONDS) == 0, log.read_text()
     finally:
@@ -190,7 +190,7 @@ def test_a_server_that_is_stopped_while_it_starts_leaves_nothing_behind_and_star
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     assert log.read_text() in {"", *said_when_ready(log)}
-    wait_until(lambda: not leftovers(home), f"{leftovers(home)} are gone")
+    until(lambda: not leftovers(home), f"{leftovers(home)} are gone")
     server = serve(home)
     assert server.ask("GET", "/v1/session")[0] == 200
     assert server.end(number) == 0

@@ -11,7 +11,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.acceptance.platform_servers import DEADLINE_SECONDS, Server, wait_until
+from tests.acceptance.platform_servers import DEADLINE_SECONDS, Server
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ def test_a_key_that_was_not_answered_makes_one_thing_when_it_is_sent_again(
     token = server.ask("POST", "/v1/tokens", body)[1]["token"]
     for kills_database in (False, True):
         senders = Senders(server, token)
-        wait_until(lambda: len(senders.answered) >= _HEARD, f"{_HEARD} things")  # noqa: B023
+        until(lambda: len(senders.answered) >= _HEARD, f"{_HEARD} things")  # noqa: B023
         postmaster = server.postmaster()
         server.end(signal.SIGKILL)
         if kills_database:

@@ -22,15 +22,32 @@ from tests.acceptance.platform_servers import (
     SOURCE,
     Server,
     environment_of,
+    mapi_command,
     point_at,
     run_mapi,
-    wait_until,
 )
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.acceptance
+
+
+def test_a_standard_input_that_is_closed_from_the_start_is_its_end(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    words = mapi_command("serve", "--port", "0", "--no-browser", "--stop-at-eof")
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *words],
+        env=environment_of(home),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Standard input is closed" in done.stdout
+    assert not home.exists()
 
 
 def test_what_was_answered_survives_kill_9_of_the_server(serve: Callable[..., Server]) -> None:
@@ -76,7 +93,7 @@ def _answers_until_back(server: Server, path: str, dead: int) -> set[tuple[int, 
         told.add((status, answer.get("code", "")))
         return status == 200 and server.postmaster() != dead
 
-    wait_until(is_back, "the database is back")
+    until(is_back, "the database is back")
     return told
 
 
@@ -96,7 +113,7 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has_begun(
 
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(head + body[:5])
-        wait_until(
+        until(
             lambda: b"under_way 2.0" in _metrics(server),  # ours, and the one that asks
             "the request is under way",
         )
@@ -212,7 +229,7 @@ def test_two_replicas_on_one_database_are_one_server(
     assert one.end() == 0
     assert two.ask("GET", "/readyz", token=token)[0] == 200
     # The line of an answer is written behind the answer.
-    wait_until(lambda: "/readyz" in _routes(two), "the line of the answer to /readyz")
+    until(lambda: "/readyz" in _routes(two), "the line of the answer to /readyz")
     assert token not in two.log
 
 

@@ -17,8 +17,8 @@ from tests.acceptance.platform_servers import (
     SOURCE,
     Server,
     environment_of,
-    wait_until,
 )
+from tests.waiting import until
 
 import expr_tracker as et
 
@@ -108,7 +108,7 @@ def test_a_push_that_is_killed_again_and_again_is_completed_by_the_next(
     before = 0
     for _ in range(3):
         process = push(server.home, str(tmp_path / "runs"))
-        wait_until(partial(has_more, server, process, before), "points arrive")
+        until(partial(has_more, server, process, before), "points arrive")
         process.kill()
         process.communicate()
         before = points_so_far(server)
@@ -124,7 +124,7 @@ def test_a_server_or_a_database_that_is_killed_costs_a_push_its_time_alone(
     port = server.url.rpartition(":")[2]
     written(tmp_path / "runs")
     process = push(server.home, str(tmp_path / "runs"))
-    wait_until(partial(has_more, server, process, 0), "points arrive")
+    until(partial(has_more, server, process, 0), "points arrive")
     if victim == "database":
         os.kill(server.postmaster(), signal.SIGKILL)
     else:
@@ -156,10 +156,10 @@ def test_a_watch_follows_a_program_until_its_end_and_ends_by_a_signal(
         text=True,
     )
     try:
-        wait_until(lambda: points_so_far(server) == 10, "the rows of a live run arrive")
+        until(lambda: points_so_far(server) == 10, "the rows of a live run arrive")
         assert stored(server)["run"]["status"] == "running"
         program.communicate("go\n", timeout=DEADLINE_SECONDS)
-        wait_until(lambda: stored(server)["run"]["status"] == "succeeded", "it ends there too")
+        until(lambda: stored(server)["run"]["status"] == "succeeded", "it ends there too")
         assert points_so_far(server) == 11
         process.send_signal(signal.SIGINT)
         lines = ended(process).splitlines()

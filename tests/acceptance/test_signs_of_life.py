@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.acceptance.platform_servers import Server, environment_of, wait_until
+from tests.acceptance.platform_servers import Server, environment_of
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ class Program:
         return dict(found)
 
     def wait_for(self, status: str) -> None:
-        wait_until(lambda: self.facts()["status"] == status, f"{self.facts()} to be {status}")
+        until(lambda: self.facts()["status"] == status, f"{self.facts()} to be {status}")
 
     def check_log(self) -> None:
         """All that was sent is there, whatever became of the program."""

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.acceptance.platform_servers import DEADLINE_SECONDS, SOURCE, is_gone, wait_until
+from tests.acceptance.platform_servers import DEADLINE_SECONDS, SOURCE, is_gone
+from tests.waiting import until
 
 import expr_tracker as et
 from mapi.database.embedded.sockets import remove_socket_directory
@@ -62,7 +63,7 @@ class Looking:
             found[:] = [one for one in [*self.said] if one.startswith(beginning)]
             return bool(found) or self.process.poll() is not None
 
-        wait_until(is_said, f"a line {beginning!r}")
+        until(is_said, f"a line {beginning!r}")
         assert found, "".join(self.said)
         return found[0].removeprefix(beginning).strip()
 
@@ -78,6 +79,10 @@ class Looking:
 
     def end(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for its end, and for all that it printed."""
         code = self.process.wait(DEADLINE_SECONDS)
         self._reader.join(DEADLINE_SECONDS)
         return code
@@ -140,12 +145,10 @@ def test_the_runs_of_a_folder_are_seen_live_until_ctrl_c(
         # The newest run's project, without another word.
         assert landed.url.endswith("/runs?project=demo")
     url = "{0.scheme}://{0.netloc}".format(urlsplit(link))
-    wait_until(
-        lambda: runs_of(opener, url) == {"first": ("succeeded", 20)}, "the run on the platform"
-    )
+    until(lambda: runs_of(opener, url) == {"first": ("succeeded", 20)}, "the run on the platform")
     log_run(folder, "second", steps=7)
-    wait_until(lambda: "second" in runs_of(opener, url), "the new run on the platform")
-    wait_until(lambda: runs_of(opener, url)["second"] == ("succeeded", 7), "all of it")
+    until(lambda: "second" in runs_of(opener, url), "the new run on the platform")
+    until(lambda: runs_of(opener, url)["second"] == ("succeeded", 7), "all of it")
     assert digest_of(folder).items() >= before.items()
     server = looking.local["pid"]
     assert looking.end() == 0, "".join(looking.said)
@@ -207,7 +210,7 @@ def test_a_command_that_is_killed_leaves_no_server_behind(
     looking.line("Sign in once: ")
     server = looking.local["pid"]
     looking.end(signal.SIGKILL)
-    wait_until(lambda: is_gone(server), "the server's end")
+    until(lambda: is_gone(server), "the server's end")
     assert not (looking.home / "local.json").exists()
 
 
@@ -215,7 +218,6 @@ def test_a_folder_that_is_not_there_is_told_before_anything_starts(
     look: Callable[..., Looking], tmp_path: Path
 ) -> None:
     looking = look(tmp_path / "nothing")
-    assert looking.process.wait(DEADLINE_SECONDS) == 2
-    looking._reader.join(DEADLINE_SECONDS)
+    assert looking.wait() == 2
     assert "is no folder" in "".join(looking.said)
     assert not (tmp_path / "data").exists()

@@ -69,16 +69,25 @@ class Feed:
         backend: which.
         rows: returns how many rows the streams of this process have on disk.
         notices: where an outage is said.
+        monotonic: returns seconds of a clock that only measures differences.
 
     Attributes:
         url: the address of the run there; ``None`` as long as it was not reached.
     """
 
-    def __init__(self, backend: Backend, *, rows: Callable[[], int], notices: Notices) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        rows: Callable[[], int],
+        notices: Notices,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.url: str | None = None
         self._backend = backend
         self._rows = rows
         self._notices = notices
+        self._monotonic = monotonic
         self._last_error: str | None = None
         self._failures = 0
         self._is_told = False
@@ -89,7 +98,7 @@ class Feed:
         self._is_left_behind = False
         self._is_reported = False
         self._beat_due = 0.0
-        self._got_through = time.monotonic()
+        self._got_through = self._monotonic()
         # Unlike an event, it may be told again inside a signal handler that cut such a call off.
         self._orders: SimpleQueue[None] = SimpleQueue()
         self._thread = threading.Thread(
@@ -138,15 +147,15 @@ class Feed:
             seconds: how long it may take.
             patience_seconds: how long nothing may get through.
         """
-        self._got_through = time.monotonic()
+        self._got_through = self._monotonic()
         if self._is_told:
             # What has not answered for long is not worth a long end.
             patience_seconds = min(patience_seconds, _PATIENCE_SECONDS_OUTAGE)
         self._is_finishing = True
         self._orders.put(None)
-        end = time.monotonic() + seconds
+        end = self._monotonic() + seconds
         while self._thread.is_alive() and self._thread is not threading.current_thread():
-            now = time.monotonic()
+            now = self._monotonic()
             left = min(end, self._got_through + patience_seconds) - now
             if left <= 0:
                 break
@@ -193,7 +202,7 @@ class Feed:
             url = backend.open()
             self._is_open = True
             self._say_address(url)
-            self._beat_due = time.monotonic() + _FIRST_BEAT_SECONDS
+            self._beat_due = self._monotonic() + _FIRST_BEAT_SECONDS
         elif self._failures:
             # The cheapest question first: packing rows for a server that is gone costs the program.
             self._beat()
@@ -204,7 +213,7 @@ class Feed:
 
     def _told(self) -> None:
         """Take in that something got through."""
-        self._got_through = now = time.monotonic()
+        self._got_through = now = self._monotonic()
         if self._is_left_behind:
             raise _LeftBehindError
         if now >= self._beat_due:
@@ -212,7 +221,7 @@ class Feed:
 
     def _beat(self) -> None:
         due_seconds = max(_BEAT_SECONDS_MIN, self._backend.beat())
-        self._beat_due = time.monotonic() + due_seconds
+        self._beat_due = self._monotonic() + due_seconds
 
     def _say_address(self, url: str | None) -> None:
         is_first, self.url = self.url is None, url
@@ -227,7 +236,7 @@ class Feed:
         if self._is_finishing:
             seconds = min(seconds, _PAUSE_SECONDS_MIN)
         elif not self._failures:
-            seconds = min(seconds, max(0.0, self._beat_due - time.monotonic()))
+            seconds = min(seconds, max(0.0, self._beat_due - self._monotonic()))
         try:
             self._orders.get(timeout=seconds)
         except Empty:

@@ -17,7 +17,7 @@ from expr_tracker.errors import MissingExtraError, PlatformError
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from mapi.follow.opened import RunReport
@@ -107,14 +107,18 @@ def _tell_outage(why: str | None) -> None:
 
 def _tell(report: RunReport) -> None:
     if report.run is not None:
-        new = ", ".join(counted(count, what) for what, count in report.sent.items() if count)
-        say(
-            f"{report.path}: {report.status}, {report.run} in {report.project}, {new or 'nothing'} new"
-        )
+        new, there = _spelled(report.sent), _spelled(report.there)
+        known = f"; there already: {there}" if there else ""
+        where = f"{report.path}: {report.status}, {report.run} in {report.project}"
+        say(f"{where}, {new or 'nothing'} new{known}")
     for note in report.notes:
         say(f"  note: {note}")
     for problem in report.problems:
         say(f"  wrong: {problem}" if report.run is not None else f"{report.path}: {problem}")
+
+
+def _spelled(counts: Mapping[str, int]) -> str:
+    return ", ".join(counted(count, what) for what, count in counts.items() if count)
 
 
 def _end(reports: Sequence[RunReport]) -> None:

@@ -60,6 +60,8 @@ class Delivery:
     Attributes:
         run: the run's id on the platform.
         sent: what is new on the platform, by kind.
+        there: what was offered to it that it had already, by kind.
+        answers: how many requests were answered.
         writers: where each queue of the run stood when it was asked.
         heard: hears of each request that was answered, if somebody wants to.
     """
@@ -78,6 +80,8 @@ class Delivery:
         self.losses = losses
         self.writers: dict[str, int] = {}
         self.sent: Counter[str] = Counter()
+        self.there: Counter[str] = Counter()
+        self.answers = 0
         self._patience_seconds = patience_seconds
         self._pause = pause
         self._tell_outage = tell_outage
@@ -128,6 +132,7 @@ class Delivery:
                 return answer
 
     def _tell_answer(self) -> None:
+        self.answers += 1
         if self._is_told:
             self._is_told = False
             self._tell_outage(None)

@@ -55,6 +55,7 @@ class DocumentsSource:
         self._is_first = is_first
         self._pins = Pins(self._files.summary, self._producer, label=key.label)
         self._seen: tuple[int, ...] = ()
+        self.problems: list[str] = []
 
     def size_bytes(self) -> int:
         """Return a number that changes with the documents; they are no part of what a bar shows."""
@@ -83,8 +84,7 @@ class DocumentsSource:
                 if is_from_signal(error):
                     raise
                 failed.append(error)
-        for other in failed[1:]:
-            delivery.losses.fail(f"{self.key.label}: {said(other)}")
+        self.problems = [f"{self.key.label}: {said(other)}" for other in failed[1:]]
         if failed:
             raise failed[0]
         self._seen = seen

@@ -51,6 +51,7 @@ class ItemSource(LineFileSource):
         path = RunFiles(directory, key).lines_of(self.kind)
         super().__init__(path, key, writer=path.name)
         self._known: Known | None = None
+        self._damaged = 0
 
     @staticmethod
     @abstractmethod
@@ -86,10 +87,11 @@ class ItemSource(LineFileSource):
         reasons = Counter(reason for _, changes in made for reason in changes)
         self._pieces.fit(piece, len(items))
         parts = halves(piece) if len(items) > self.items_max else None
-        is_mine = False
+        is_mine, known = False, 0
         if parts is None:
             if queue.is_later:
-                items = self._unknown(delivery, queue, piece, items=items, file=file)
+                found = self._unknown(delivery, queue, piece, items=items, file=file)
+                items, known = found, len(items) - len(found)
             try:
                 is_mine = self._take(delivery, queue, items, number=piece.number)
             except RefusedError as error:
@@ -98,6 +100,7 @@ class ItemSource(LineFileSource):
                     is_mine = self.move_to(delivery, queue, piece.number)
                     reasons = Counter([f"refused: {error}"])
             if parts is None and is_mine:
+                delivery.there[self.what] += known
                 self._count(delivery, reasons, damaged)
         for part in parts or ():
             self.deliver_piece(delivery, queue, part, file=file)
@@ -143,6 +146,12 @@ class ItemSource(LineFileSource):
         losses = delivery.losses
         for reason, count in reasons.items():
             losses.add(self.key.label, self.what, reason, count=count)
-        if damaged:
-            verb = "was" if damaged == 1 else "were"
-            losses.fail(f"{self._path}: {counted(damaged, 'damaged line')} {verb} left out")
+        self._damaged += damaged
+        if self._damaged:
+            verb = "was" if self._damaged == 1 else "were"
+            lines = counted(self._damaged, "damaged line")
+            self.problems = [f"{self._path}: {lines} {verb} left out"]
+
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
+        self._damaged = 0

@@ -56,6 +56,7 @@ class LineFileSource(ABC):
         self._writer = writer
         self._again = again
         self.file = writer
+        self.problems: list[str] = []
         self._producer = Producer(key.stream or "", key.rank)
         self._pieces = Pieces(self.items_max)
         self._queue: Queue | None = None
@@ -96,6 +97,10 @@ class LineFileSource(ABC):
                 self.move_to(delivery, queue, queue.reached)
             told(file.size)
 
+    def _begin_anew(self) -> None:
+        """Forget what was wrong with a file that another one has taken the place of."""
+        self.problems = []
+
     def move_to(self, delivery: Delivery, queue: Queue, number: int) -> bool:
         """Move the queue on to a place; say whether it was the turn of that."""
         return queue.send(number, lambda place: self.move(delivery, place)) is not None
@@ -104,6 +109,7 @@ class LineFileSource(ABC):
         """Return the queue of the file as it is now."""
         if self._queue is not None and not self._queue.fits(file.read, size=file.size):
             self._queue = None
+            self._begin_anew()
             delivery.begin(delivery.run)
         if self._queue is None:
             self._queue = current_queue(

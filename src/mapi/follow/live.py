@@ -99,6 +99,7 @@ class LiveBackend:
         self._delivery: Delivery | None = None
         self._sources: Sources | None = None
         self._sizes: dict[Source, int] = {}
+        self._failed: dict[Source, str] = {}
 
     def open(self) -> str:
         """Reach the run on the platform, make it if there is none; return its address."""
@@ -118,7 +119,7 @@ class LiveBackend:
         settle_status(delivery, self._path)
         self._delivery = delivery
         self._sources = Sources(directory, keys=self._keys, batch_points=_BATCH_POINTS)
-        self._sizes = {}
+        self._sizes, self._failed = {}, {}
         return f"{self._client.url}/runs/{facts.id}"
 
     def deliver(self, told: Callable[[], object]) -> None:
@@ -142,7 +143,9 @@ class LiveBackend:
             whose = (
                 source.key.label if is_foreseen(error) else f"{source.key.label}, {source.file}"
             )
-            self._losses.fail(f"{whose}: {said(error)}")
+            self._failed[source] = f"{whose}: {said(error)}"
+        else:
+            self._failed.pop(source, None)
         self._sizes[source] = size
 
     def beat(self) -> float:
@@ -183,7 +186,9 @@ class LiveBackend:
 
     def remarks(self) -> list[str]:
         """Return what is not there as it stands in the files, and why."""
-        return [*self._losses.problems, *self._losses.sentences()]
+        of_files = [problem for source in self._sizes for problem in source.problems]
+        problems = [*self._losses.problems, *of_files, *self._failed.values()]
+        return [*dict.fromkeys(problems), *self._losses.sentences()]
 
     def _opened(self) -> tuple[Delivery, Sources]:
         if self._delivery is None or self._sources is None:

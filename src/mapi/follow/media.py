@@ -26,7 +26,7 @@ from mapi.follow.references import MEDIA_MARK, MediaReference, references_of_lin
 from mapi.follow.texts import storable
 from mapi.sdk.pictures import content_of_image, content_of_table
 from mapi.wire.media import CAPTION_LENGTH_MAX, MEDIA_BYTES_MAX
-from mapi.wire.metrics import BatchAnswer
+from mapi.wire.metrics import SeriesColumns
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mapi.follow.pieces import Piece
     from mapi.follow.queues import Queue
     from mapi.sdk.queueing import Place
+    from mapi.wire.metrics import BatchAnswer
 
 __all__ = ["MediaContent", "MediaSource", "NoContentError", "UnreadableError", "content_of"]
 
@@ -139,7 +140,12 @@ class MediaSource(LineFileSource):
 
     def move(self, delivery: Delivery, place: Place) -> BatchAnswer:
         """Move the queue on in one request: points that are none."""
-        return delivery.runs.send_points(delivery.run, [], place=place, producer=self._producer)
+        return self._name(delivery, place, [])
+
+    def _name(self, delivery: Delivery, place: Place, names: Sequence[str]) -> BatchAnswer:
+        """Move the queue on, and say what its items are called in full."""
+        named = [SeriesColumns(name=name, values=[]) for name in names]
+        return delivery.runs.send_points(delivery.run, named, place=place, producer=self._producer)
 
     def deliver_piece(
         self, delivery: Delivery, queue: Queue, piece: Piece, *, file: LineFile
@@ -163,13 +169,19 @@ class MediaSource(LineFileSource):
         references: Sequence[MediaReference],
     ) -> bool:
         """Upload the items of a line, which each have a place of their own; say whether it was its turn."""
-        *parts, last = references
+        names = [*dict.fromkeys(one.name for one in references if one.name is not None)]
+        parts = references if names else references[:-1]
         if parts and queue.stands < 0 and not self.move_to(delivery, queue, 0):
             return False
         # All but the last one leave the queue where it is: it moves by whole lines.
-        return all(
-            self._upload(delivery, queue, one, number=queue.stands) for one in parts
-        ) and self._upload(delivery, queue, last, number=line.number)
+        if not all(self._upload(delivery, queue, one, number=queue.stands) for one in parts):
+            return False
+        if not names:
+            return self._upload(delivery, queue, references[-1], number=line.number)
+        # Behind them: of an item that is not there the platform keeps no name.
+        return (
+            queue.send(line.number, lambda place: self._name(delivery, place, names)) is not None
+        )
 
     def _upload(
         self, delivery: Delivery, queue: Queue, reference: MediaReference, *, number: int
@@ -183,12 +195,12 @@ class MediaSource(LineFileSource):
             )
         except (NoContentError, RefusedError) as error:
             if isinstance(error, UnreadableError):
-                losses.fail(f"{label}: {error}; it is left out until a push with --again")
+                self.problems.append(f"{label}: {error}; it is left out until a push with --again")
             else:
                 is_refused = isinstance(error, RefusedError)
                 losses.add(label, self.what, f"refused: {error}" if is_refused else str(error))
             return number == queue.stands or self.move_to(delivery, queue, number)
-        if answer is not None and answer.accepted:
+        if answer is not None and (answer.accepted or answer.duplicates):
             for reason in content.changes:
                 losses.add(label, "cell", reason)
         return answer is not None
@@ -201,7 +213,7 @@ class MediaSource(LineFileSource):
         *,
         place: Place,
     ) -> BatchAnswer:
-        delivery.runs.send_media(
+        return delivery.runs.send_media(
             delivery.run,
             reference.key,
             content.content,
@@ -212,7 +224,6 @@ class MediaSource(LineFileSource):
             time=time_from_us(reference.time_us),
             producer=self._producer,
         )
-        return BatchAnswer(accepted=1, accepted_seq=place.seq)
 
 
 def _lines_with_media(piece: Piece) -> Iterator[tuple[Piece, list[MediaReference]]]:

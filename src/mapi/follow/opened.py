@@ -39,6 +39,8 @@ class RunReport:
     project: str = ""
     sent: dict[str, int] = field(default_factory=dict)
     """What is new on the platform, by kind."""
+    there: dict[str, int] = field(default_factory=dict)
+    """What was sent and the platform had already, by kind."""
     status: str = ""
     """How the run is doing, as its files say."""
     problems: list[str] = field(default_factory=list)
@@ -72,6 +74,8 @@ class OpenedRun:
         self._facts = facts
         self._delivery = delivery
         self._sources = Sources(directory, again=again)
+        self._looked_at: list[Source] = []
+        self._failed: list[str] = []
         self._status = ""
         self._settled = 0.0
         self.is_refused = False
@@ -85,36 +89,45 @@ class OpenedRun:
             TrackerError: there is no such run any more.
         """
         done = [0]
-        for source in self._sources.look():
+        answers = self._delivery.answers
+        failed: list[str] = []
+        self._looked_at = self._sources.look()
+        for source in self._looked_at:
 
             def more(bytes_done: int, begun: int = sum(done)) -> None:
                 done[-1] = bytes_done
                 told(begun + bytes_done)
 
             done.append(0)
-            self._deliver_source(source, more)
+            if (problem := self._deliver_source(source, more)) is not None:
+                failed.append(problem)
+        self._failed = failed
         path = self._directory.path
         status = status_of(path)
         now = time.monotonic()
-        if status != self._status or now - self._settled > _SETTLE_SECONDS:
+        # Who writes to a run that is lost there brings it back, and its files may say that it is over.
+        is_brought_back = status != "running" and self._delivery.answers != answers
+        if status != self._status or is_brought_back or now - self._settled > _SETTLE_SECONDS:
             self._status = settle_status(self._delivery, path)
             self._settled = now
 
     def report(self) -> RunReport:
         """Return what became of it so far."""
         losses = self._delivery.losses
+        of_files = [problem for source in self._looked_at for problem in source.problems]
         return RunReport(
             self._directory.path,
             run=self._facts.id,
             project=self._facts.project,
             sent=dict(self._delivery.sent),
+            there=dict(self._delivery.there),
             status=self._status,
-            problems=[*losses.problems],
+            problems=[*dict.fromkeys([*losses.problems, *of_files, *self._failed])],
             notes=losses.sentences(),
         )
 
-    def _deliver_source(self, source: Source, told: Callable[[int], object]) -> None:
-        """Deliver one file; what is wrong with it costs the others of the run nothing."""
+    def _deliver_source(self, source: Source, told: Callable[[int], object]) -> str | None:
+        """Deliver one file, and return what kept it; that costs the others of the run nothing."""
         try:
             source.deliver(self._delivery, told)
         except (RejectedError, UnreachableError):
@@ -126,4 +139,5 @@ class OpenedRun:
             whose = (
                 source.key.label if is_foreseen(error) else f"{source.key.label}, {source.file}"
             )
-            self._delivery.losses.fail(f"{whose}: {said(error)}")
+            return f"{whose}: {said(error)}"
+        return None

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.store.summary_document import read_summary
 from mapi.follow.instants import now_us
 from mapi.follow.rows import ROUNDED, is_point, is_rounded
-from mapi.follow.texts import plain_value, storable
+from mapi.follow.texts import name_to_keep, plain_value, storable
 from mapi.sdk.errors import QuotaExceededError
 from mapi.series.config_leaves import param_text
 from mapi.series.name_map import series_from_name, writer_from_labels
 from mapi.series.names import TAG_LENGTH_MAX, canonical_labels, check_tag
+from mapi.wire.metrics import SeriesColumns
 from mapi.wire.times import TIME_US_MIN, time_to_us
-from mapi.wire.values import value_from_wire
+from mapi.wire.values import value_from_wire, values_to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,23 +108,32 @@ class Pins:
         for name, value in pins.values():
             if is_rounded(value):
                 delivery.losses.note(f"{self._label}: the pin {name} is {ROUNDED}")
-        pin = partial(
-            delivery.runs.log_metrics,
-            delivery.run,
-            missing,
-            labels={**dict(labels), **PINNED},
-            time=time_us,
-            producer=self._producer,
-        )
+        sent = [
+            SeriesColumns(
+                **self._identity(series, labels, pins[series][0]),
+                times=[time_us],
+                values=values_to_wire([float(value)]),
+            )
+            for series, value in missing.items()
+        ]
+        runs, run, producer = delivery.runs, delivery.run, self._producer
         try:
-            if missing:
-                delivery.call(pin)
+            if sent:
+                delivery.call(lambda: runs.log_columns(run, sent, producer=producer))
         except QuotaExceededError as error:
             self._over_budget(delivery, "series", error.counts.get("rejected", len(missing)))
         self._sent.update(pins.values())
         for series, value in missing.items():
             place = series, canonical_labels({**dict(labels), **PINNED})
             there[place] = value, time_us
+
+    @staticmethod
+    def _identity(key: str, labels: Labels, name: str) -> dict[str, Any]:
+        """Return how a pin is sent: by key and labels, but by the name that these have no room for."""
+        kept = name_to_keep(name, labels)
+        if kept is None:
+            return {"key": key, "labels": {**dict(labels), **PINNED}}
+        return {"name": kept, "labels": dict(PINNED)}
 
     def _known(self, delivery: Delivery) -> dict[tuple[str, Labels], tuple[float, int]]:
         """Return value and time of each pinned number that the platform has of the producer."""

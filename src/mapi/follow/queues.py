@@ -116,6 +116,7 @@ class Queue:
             self._over_budget(error)
             answer = BatchAnswer(
                 accepted=error.counts.get("accepted", 0),
+                duplicates=error.counts.get("duplicates", 0),
                 accepted_seq=error.counts.get("accepted_seq"),
             )
         except StateConflictError as error:
@@ -128,6 +129,7 @@ class Queue:
                 raise
             raise RefusedError(str(error)) from error
         self._delivery.sent[self._what] += answer.accepted
+        self._delivery.there[self._what] += answer.duplicates
         is_mine = answer.accepted_seq == number
         self._move(number if answer.accepted_seq is None else answer.accepted_seq)
         return answer if is_mine else None

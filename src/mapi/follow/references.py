@@ -10,7 +10,7 @@ from expr_tracker.store.joined import valid_step
 from mapi.follow.instants import is_taken, time_us_of
 from mapi.follow.line_files import rows_of_lines
 from mapi.follow.rows import is_media
-from mapi.follow.texts import storable
+from mapi.follow.texts import name_to_keep, storable
 from mapi.series.name_map import series_from_name
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class MediaReference:
 
     key: str
     labels: Labels
+    name: str | None
+    """In full, where the labels have only its beginning."""
     step: int
     time_us: int
     has_time: bool
@@ -74,6 +76,7 @@ def _reference(name: str, value: dict[str, Any], row: Row, *, now_us: int) -> Me
     return MediaReference(
         key=key,
         labels=labels,
+        name=name_to_keep(name, labels),
         step=row["_step"],
         time_us=time_us if time_us is not None and has_time else now_us,
         has_time=has_time,

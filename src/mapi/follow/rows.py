@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.row import RESERVED_NAMES
 from mapi.follow.instants import is_taken, time_us_of
-from mapi.series.name_map import full_name, series_from_name
-from mapi.wire.metrics import FOREIGN_NAME_LENGTH_MAX, SeriesColumns
+from mapi.follow.texts import name_to_keep
+from mapi.series.name_map import series_from_name
+from mapi.wire.metrics import SeriesColumns
 from mapi.wire.times import TIME_AHEAD_US_MAX, TIME_US_MIN
 from mapi.wire.values import values_to_wire
 
@@ -115,10 +116,8 @@ def points_of_rows(rows: Sequence[Row], *, now_us: int) -> Points:
 def _identity(name: str) -> dict[str, Any]:
     """Return how a series is sent: by key and labels, but by the name that these have no room for."""
     key, labels = series_from_name(name)
-    kept = full_name(name, labels)
-    if kept is None or len(kept) > FOREIGN_NAME_LENGTH_MAX:
-        return {"key": key, "labels": dict(labels)}
-    return {"name": kept}
+    kept = name_to_keep(name, labels)
+    return {"key": key, "labels": dict(labels)} if kept is None else {"name": kept}
 
 
 _Column = tuple[list[int | None], list[int], list[float]]

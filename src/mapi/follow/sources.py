@@ -12,7 +12,7 @@ from mapi.follow.spans import SpansSource
 from mapi.follow.streams import BATCH_POINTS, MetricsSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from expr_tracker.store.files import StreamKey
     from mapi.follow.deliveries import Delivery
@@ -28,6 +28,11 @@ class Source(Protocol):
     """Whose file it is."""
     file: str
     """How messages name the file."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What keeps the file, as it is now, from being whole on the platform."""
+        ...
 
     def size_bytes(self) -> int:
         """Return how far the file goes now: a number that changes where there may be something new."""

@@ -46,10 +46,14 @@ def span_of_row(row: Row) -> tuple[Item | None, list[str]]:
     if check_time_ns(record.start_ns, now_us=now_us()) is not None:
         return None, ["left out: no clock can have shown when it began"]
     changes: list[str] = []
+    attributes = dict(record.attributes)
     name = storable(record.path, changes)
     if len(name) > _NAME_LENGTH_MAX:
+        attributes.setdefault("name", name)
         name = name[: _NAME_LENGTH_MAX - 1] + "…"
-        changes.append("with a name that was cut: at most 500 characters")
+        changes.append(
+            "with a name that was cut, at most 500 characters; all of it is its attribute name"
+        )
     item: dict[str, Any] = {
         "name": name or _NO_NAME,
         "start_ns": record.start_ns,
@@ -61,7 +65,6 @@ def span_of_row(row: Row) -> tuple[Item | None, list[str]]:
         item["step"] = record.step
     elif record.step is not None:
         changes.append("without its step: the platform has steps from 0 to 2^63 - 1")
-    attributes = dict(record.attributes)
     if record.error is not None:
         attributes.setdefault("error", record.error)
     if attributes:

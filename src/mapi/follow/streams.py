@@ -75,6 +75,8 @@ class MetricsSource:
         self._batch_points = batch_points
         self._local = LocalProducer(RunFiles(directory, key).metrics, key)
         self.file = self._local.path.name
+        self.problems: list[str] = []
+        self._damage: list[str] = []
         self._again = again
         self._sender: _Sender | None = None
 
@@ -97,13 +99,17 @@ class MetricsSource:
                 sender = self._sender_of(delivery, source)
             sender.catch_up()
             told(source.size)
-            for problem in _problems(source):
-                delivery.losses.fail(f"{self._local.path}: {problem}")
+            # Of the lines that were read now; those before were told of when they were.
+            found = source.damage.sentences(source.read_raw, source.line_number)
+            self._damage = [*dict.fromkeys([*self._damage, *found])]
+            problems = [*_problems_of_parts(source), *self._damage, *_problems_of_end(source)]
+            self.problems = [f"{self._local.path}: {problem}" for problem in problems]
 
     def _sender_of(self, delivery: Delivery, source: LocalSource) -> _Sender:
         """Return who delivers the file as it is now."""
         if self._sender is not None and not self._sender.fits(source):
             self._sender = None
+            self._damage = []
             delivery.begin(delivery.run)
         if self._sender is None:
             pieces = Pieces(self._batch_points)
@@ -269,16 +275,19 @@ class _Sender:
         return all(send(part, self._points.stands) for part in parts) and send(last, number)
 
     def _send_texts(self, source: LocalSource, texts: Sequence[TextRow], piece: Piece) -> None:
-        lines, changes = [], []
+        lines, changes, known = [], [], 0
         for text in texts:
             line, changed = line_of_row(text)
             lines.append(line)
             changes += changed
         if self._lines.is_later:
-            lines = [lines[at] for at in self._unknown(source, texts, piece)]
+            found = [lines[at] for at in self._unknown(source, texts, piece)]
+            lines, known = found, len(lines) - len(found)
         if not lines:
             self._lines.pass_over(piece.number)
+            self._delivery.there["line"] += known
         elif self._send_lines(lines, piece.number):
+            self._delivery.there["line"] += known
             for reason in changes:
                 self._delivery.losses.add(self._label, "value", reason)
 
@@ -337,12 +346,12 @@ def _requests(series: Sequence[SeriesColumns]) -> list[list[SeriesColumns]]:
     return parts
 
 
-def _problems(source: LocalSource) -> list[str]:
-    """Return what of the lines is lost."""
-    found = []
-    if lost := source.lost():
-        found.append(f"rows are lost: {lost_parts_text(lost)}")
-    found += source.damage.sentences(source.read_raw, source.line_number)
-    if source.torn_bytes:
-        found.append(f"a torn last line of {counted(source.torn_bytes, 'byte')} was left out")
-    return found
+def _problems_of_parts(source: LocalSource) -> list[str]:
+    lost = source.lost()
+    return [f"rows are lost: {lost_parts_text(lost)}"] if lost else []
+
+
+def _problems_of_end(source: LocalSource) -> list[str]:
+    """Say what is wrong with the last line; one that is being written is none yet."""
+    torn = source.torn_bytes
+    return [f"a torn last line of {counted(torn, 'byte')} was left out"] if torn else []

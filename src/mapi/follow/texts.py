@@ -11,14 +11,17 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from mapi.sdk.checks import plain
+from mapi.series.name_map import full_name
+from mapi.wire.metrics import FOREIGN_NAME_LENGTH_MAX
 from mapi.wire.times import time_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mapi.follow.rows import TextRow
+    from mapi.series.names import Labels
 
-__all__ = ["LogLine", "fields_within", "line_of_row", "plain_value", "storable"]
+__all__ = ["LogLine", "fields_within", "line_of_row", "name_to_keep", "plain_value", "storable"]
 
 LogLine = dict[str, Any]
 
@@ -89,6 +92,12 @@ def plain_value(value: Any, changes: list[str]) -> Any:
     However deep it nests: what lies deeper than a request may is text first.
     """
     return plain(_field(value, changes, depth=0))
+
+
+def name_to_keep(name: str, labels: Labels) -> str | None:
+    """Return the name that the platform keeps beside labels that have no room for it, if they have none."""
+    kept = full_name(name, labels)
+    return None if kept is None or len(kept) > FOREIGN_NAME_LENGTH_MAX else kept
 
 
 def _size(fields: dict[str, Any]) -> int:

@@ -100,7 +100,8 @@ def name_from_series(key: str, labels: Labels, *, kept: str | None = None) -> st
         key: of the series.
         labels: of the series; those that say who wrote are no part of a name.
         kept: the `full_name` that is kept beside it, if any. Without it only the beginning and the hash
-            of a long name (`has_shortened_name`) are known.
+            of a long name (`has_shortened_name`) are known. Beside other labels it stands as ``raw``,
+            longer than a label may be: it can be read, and is no name of the series.
     """
     given = {name: value for name, value in labels if name not in {"stream", "rank"}}
     if len(given) == 1:
@@ -111,6 +112,8 @@ def name_from_series(key: str, labels: Labels, *, kept: str | None = None) -> st
             return f"{value}/{key}"
         if name == "raw":
             return _from_raw(value) if kept is None else kept
+    if kept is not None and "raw" in given:
+        given["raw"] = _encoded(kept)
     return series_text(key, canonical_labels(given))
 
 
@@ -223,10 +226,14 @@ def _labelled(key: str, label: str, value: str) -> tuple[str, Labels] | None:
 
 
 def _from_anything(name: str) -> tuple[str, Labels]:
-    encoded = quote(name, safe=_READABLE, errors="replace").replace("~", "%7E")
+    encoded = _encoded(name)
     if len(encoded) > LABEL_VALUE_LENGTH_MAX:
         digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()
         # An escape is cut off whole or stays whole.
         head = re.sub(r"%[0-9A-F]?\Z", "", encoded[:_HEAD_LENGTH])
         encoded = f"{head}~{digest}"
     return nearest_key(name), (("raw", encoded or _NO_NAME),)
+
+
+def _encoded(name: str) -> str:
+    return quote(name, safe=_READABLE, errors="replace").replace("~", "%7E")

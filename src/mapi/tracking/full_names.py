@@ -1,4 +1,4 @@
-"""The full names of series whose labels hold only the beginning of them."""
+"""The full names of series and media items whose labels hold only the beginning of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def keep_names(connection: Connection, run_id: UUID, series: Iterable[Seri
     Args:
         connection: of the run's tenant, which has locked the run.
         run_id: the run.
-        series: any; of those that the run has not, nothing is kept.
+        series: any; of those that are no series and no media items of the run, nothing is kept.
     """
     named = [(one, one.name, shortened_raw(one.labels)) for one in series if one.name is not None]
     if not named:

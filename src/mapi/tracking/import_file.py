@@ -288,6 +288,7 @@ class _Check:
                 )
             case _:
                 assert isinstance(line, AttemptLine | MediaLine)
+                _take_name(number, line)
 
     def _take_checked(self, number: int, check: Callable[[], object]) -> None:
         """Let a rule of the log speak, and move its pointer to the line."""
@@ -345,7 +346,12 @@ def _take_series(number: int, line: PointsLine | PrunedLine) -> None:
     if writer_from_labels(line.labels) is None:
         rule = f"a whole number from 1 to {RANK_MAX}, and rank 0 goes without a label"
         _refuse(number, "/labels/rank", f"{line.labels['rank'][:80]!r} is no rank: {rule}")
-    if line.name is None:
+    _take_name(number, line)
+
+
+def _take_name(number: int, line: PointsLine | PrunedLine | MediaLine | AttemptLine) -> None:
+    """Look at a name that is given in full, of lines that have one."""
+    if isinstance(line, AttemptLine) or line.name is None:
         return
     if not is_full_name(line.name, line.key, canonical_labels(line.labels)):
         _refuse(

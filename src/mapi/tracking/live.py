@@ -17,6 +17,8 @@ from psycopg.rows import dict_row
 from mapi.access.identifiers import EXPERIMENT, MEDIA, RUN, text_from_uuid
 from mapi.database.queries import query
 from mapi.errors import NotFoundError
+from mapi.series.name_map import name_from_series
+from mapi.series.names import canonical_labels
 from mapi.tracking.batch import SCALAR_STEP
 from mapi.tracking.series import summary_from_row
 from mapi.wire.enums import LogLevel, MediaFormat, RunStatus, Source, WarningCode
@@ -280,6 +282,7 @@ def media_from_row(row: Mapping[str, Any]) -> MediaFacts:
         id=text_from_uuid(MEDIA, row["id"]),
         key=row["key"],
         labels=row["labels"],
+        name=name_from_series(row["key"], canonical_labels(row["labels"]), kept=row["full_name"]),
         step=None if row["step"] == SCALAR_STEP else row["step"],
         format=MediaFormat(row["format"]),
         size_bytes=row["size_bytes"],

@@ -340,6 +340,10 @@ class MediaLine(Request, kw_only=True, tag="media", tag_field="type"):
     size_bytes: Annotated[int, Meta(description="Of the content.")]
     sha256: Annotated[str, Meta(max_length=64, description="Of the content.")]
     caption: Annotated[str, Meta(max_length=2_000, description="Plain text.")] = field(default="")
+    name: Annotated[
+        ForeignName | None,
+        Meta(description="In full, where the labels have only its beginning."),
+    ] = None
 
 
 ExportLine: TypeAlias = (

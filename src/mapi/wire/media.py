@@ -92,6 +92,7 @@ class MediaFacts(Answer, kw_only=True):
     id: Annotated[str, Meta(description="Its id; the content stands below it.")]
     key: Annotated[str, Meta(description="What it is called.")]
     labels: Annotated[dict[str, str], Meta(description="By name.")]
+    name: Annotated[str, Meta(description="What it is called where it was logged, in full.")]
     step: Annotated[int | None, Meta(description="Where it belongs.")]
     format: Annotated[MediaFormat, Meta(description="What it is.")]
     size_bytes: Annotated[int, Meta(description="Of the content.")]

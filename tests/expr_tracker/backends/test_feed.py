@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import until
 
 from expr_tracker.backends.backend import BackendDownError, BackendRefusedError
 from expr_tracker.backends.feed import Feed
 from expr_tracker.notices import Notices
+from expr_tracker.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DEADLINE_SECONDS = 20.0
+#: An end that waited for so long would not come before the end of the test.
+LONG = 600.0
 
 
 class Mirror:
@@ -69,34 +72,39 @@ class Mirror:
         return self.remarked
 
 
-def fed(mirror: Mirror) -> Feed:
-    feed = Feed(mirror, rows=lambda: 10, notices=Notices())
-    feed.start()
-    return feed
+class Fed:
+    """A feed that has begun, and what it is given.
+
+    Args:
+        mirror: the backend.
+        monotonic: the clock of its patience.
+    """
+
+    def __init__(self, mirror: Mirror, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._notices = Notices()
+        self._feed = Feed(mirror, rows=lambda: 10, notices=self._notices, monotonic=monotonic)
+        self._feed.start()
+
+    def figures(self) -> dict[str, Any]:
+        return self._feed.figures()
+
+    def finish(self, *, seconds: float = LONG, patience_seconds: float = LONG) -> None:
+        """Finish, and say what was said."""
+        self._feed.finish(seconds, patience_seconds=patience_seconds)
+        self._notices.emit()
 
 
-def finish(feed: Feed, *, seconds: float = 10.0, patience_seconds: float = 10.0) -> float:
-    """Finish, and say what was said; return how long it took."""
-    began = time.monotonic()
-    feed.finish(seconds, patience_seconds=patience_seconds)
-    took = time.monotonic() - began
-    feed._notices.emit()
-    return took
-
-
-def until(is_true: Callable[[], object]) -> None:
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not is_true():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+def threads() -> list[threading.Thread]:
+    """Return those of feeds that have not ended."""
+    return [one for one in threading.enumerate() if one.name == "expr-tracker-mirror"]
 
 
 def test_a_run_of_a_moment_is_opened_delivered_ended_and_closed_in_this_order(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     mirror = Mirror()
-    feed = fed(mirror)
-    assert finish(feed) < 5
+    feed = Fed(mirror)
+    feed.finish()
     calls = [call for call in mirror.asked if call != "beat"]
     assert calls[0] == "open"
     assert calls[-3:] == ["deliver", "end", "close"]
@@ -109,14 +117,14 @@ def test_a_run_of_a_moment_is_opened_delivered_ended_and_closed_in_this_order(
         "url": "http://there/runs/1",
     }
     assert caplog.messages == []
-    assert not any("mirror" in thread.name for thread in threading.enumerate())
+    assert threads() == []
 
 
 def test_signs_of_life_are_given_as_often_as_they_are_due() -> None:
     mirror = Mirror()
-    feed = fed(mirror)
+    feed = Fed(mirror)
     until(lambda: mirror.asked.count("beat") > 5)
-    finish(feed)
+    feed.finish()
 
 
 @pytest.mark.parametrize(
@@ -138,12 +146,12 @@ def test_whatever_a_backend_raises_is_one_warning_and_tried_again(
             raise error
 
     mirror = Mirror(does)
-    feed = fed(mirror)
+    feed = Fed(mirror)
     until(lambda: mirror.asked.count("open") > 3)
     (warning,) = caplog.messages
     assert "it is gone" in warning
     assert "et push here" in warning
-    assert finish(feed, patience_seconds=0.2) < 5
+    feed.finish(patience_seconds=0.2)
     assert "7 rows and the end of the run wait" in caplog.messages[1]
     assert len(caplog.messages) == 2
     assert feed.figures()["last_error"] is not None
@@ -157,7 +165,7 @@ def test_an_outage_is_asked_for_by_the_cheapest_call_before_anything_is_packed()
             raise BackendDownError("it is gone")
 
     mirror = Mirror(does)
-    feed = fed(mirror)
+    feed = Fed(mirror)
     until(lambda: "deliver" in mirror.asked)
     down.set()
     until(lambda: feed.figures()["last_error"])
@@ -165,7 +173,7 @@ def test_an_outage_is_asked_for_by_the_cheapest_call_before_anything_is_packed()
     until(lambda: len(mirror.asked) > begun + 3)
     assert set(mirror.asked[begun:]) == {"beat"}
     down.clear()
-    finish(feed)
+    feed.finish()
     assert mirror.asked[-2:] == ["end", "close"]
 
 
@@ -177,10 +185,10 @@ def test_a_refusal_is_said_at_once_and_an_end_does_not_wait_for_it(
             raise BackendRefusedError("The token is none. Get one.")
 
     mirror = Mirror(does)
-    feed = fed(mirror)
+    feed = Fed(mirror)
     until(lambda: caplog.messages)
     assert "The token is none. Get one. The run goes on" in caplog.messages[0]
-    assert finish(feed) < 5
+    feed.finish()
     assert mirror.asked.count("open") == 2
     assert len(caplog.messages) == 2
 
@@ -194,10 +202,10 @@ def test_a_run_is_opened_anew_behind_a_refusal() -> None:
             raise error
 
     mirror = Mirror(does)
-    feed = fed(mirror)
+    feed = Fed(mirror)
     until(lambda: "deliver" in mirror.asked)
     until(lambda: feed.figures()["last_error"])
-    finish(feed)
+    feed.finish()
     assert mirror.asked.count("open") == 2
     assert mirror.asked[-2:] == ["end", "close"]
 
@@ -209,33 +217,68 @@ def test_an_end_does_not_wait_for_a_call_that_hangs_which_then_sends_no_more(
 
     def does(call: str) -> None:
         if call == "deliver":
-            goes_on.wait(DEADLINE_SECONDS)
+            goes_on.wait(LONG)
 
     mirror = Mirror(does)
-    feed = fed(mirror)
+    feed = Fed(mirror)
     until(lambda: "deliver" in mirror.asked)
-    assert finish(feed, seconds=0.3) < 5
-    assert feed._thread.daemon
+    feed.finish(seconds=0.3)
+    (left,) = threads()
+    assert left.daemon
     assert "7 rows and the end of the run wait" in caplog.messages[0]
     goes_on.set()
-    until(lambda: not feed._thread.is_alive())
+    until(lambda: threads() == [])
     assert "end" not in mirror.asked
     assert mirror.asked[-1] == "close"
 
 
 def test_an_end_is_patient_as_long_as_something_gets_through() -> None:
+    clock = ManualClock()
+
     class Slow(Mirror):
         def deliver(self, told: Callable[[], object]) -> None:
             for _ in range(8):
-                time.sleep(0.1)
+                clock.advance(3.0)
                 told()
             super().deliver(told)
 
     mirror = Slow()
-    feed = fed(mirror)
-    until(lambda: "open" in mirror.asked)
-    finish(feed, patience_seconds=0.4)
+    Fed(mirror, monotonic=clock.monotonic).finish(patience_seconds=4.0)
     assert mirror.asked[-2:] == ["end", "close"]
+
+
+def test_an_end_waits_no_longer_than_its_patience_for_what_does_not_get_through(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, goes_on = ManualClock(), threading.Event()
+
+    def does(call: str) -> None:
+        if call == "end":
+            clock.advance(5.0)
+            goes_on.wait(LONG)
+
+    Fed(Mirror(does), monotonic=clock.monotonic).finish(patience_seconds=4.0)
+    assert "the end of the run waits" in caplog.messages[0]
+    goes_on.set()
+    until(lambda: threads() == [])
+
+
+def test_an_end_is_short_where_nothing_was_taken_for_long(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = ManualClock()
+
+    def does(call: str) -> None:
+        if call == "open":
+            clock.advance(1.0)
+            raise BackendDownError("it is gone")
+
+    mirror = Mirror(does)
+    feed = Fed(mirror, monotonic=clock.monotonic)
+    until(lambda: caplog.messages)
+    feed.finish()
+    assert len(caplog.messages) == 2
+    assert "the end of the run wait" in caplog.messages[1]
 
 
 def test_a_second_end_says_nothing_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -243,10 +286,10 @@ def test_a_second_end_says_nothing_again(caplog: pytest.LogCaptureFixture) -> No
         if call == "open":
             raise BackendDownError("it is gone")
 
-    feed = fed(Mirror(does))
-    finish(feed, patience_seconds=0.1)
+    feed = Fed(Mirror(does))
+    feed.finish(patience_seconds=0.1)
     said = len(caplog.messages)
-    finish(feed, patience_seconds=0.1)
+    feed.finish(patience_seconds=0.1)
     assert len(caplog.messages) == said
 
 
@@ -257,9 +300,9 @@ def test_what_an_error_says_is_told_without_secrets_on_one_line(
         if call == "open":
             raise ValueError("http://me:hunter22@there/\nAuthorization: Bearer mapi_ab_cdefghijk")
 
-    feed = fed(Mirror(does))
+    feed = Fed(Mirror(does))
     until(lambda: caplog.messages)
-    finish(feed, patience_seconds=0.1)
+    feed.finish(patience_seconds=0.1)
     told = caplog.text + str(feed.figures())
     assert "hunter22" not in told
     assert all("\n" not in text for text in caplog.messages)
@@ -270,7 +313,7 @@ def test_remarks_are_told_at_the_end_and_not_without_bound(
 ) -> None:
     mirror = Mirror()
     mirror.remarked = [f"remark {number}" for number in range(30)]
-    finish(fed(mirror))
+    Fed(mirror).finish()
     assert "remark 0" in caplog.messages[0]
     assert len(caplog.messages) == 11
     assert "20 more remarks" in caplog.messages[-1]
@@ -285,9 +328,9 @@ def test_a_process_without_threads_is_told_how_the_rows_get_there(
     mirror = Mirror()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", start)
-        feed = fed(mirror)
+        feed = Fed(mirror)
     caplog.set_level(logging.INFO)
-    assert finish(feed) < 5
+    feed.finish()
     assert mirror.asked == []
     assert "can't start new thread" in caplog.messages[0]
     assert "7 rows and the end of the run wait" in caplog.messages[1]
@@ -295,7 +338,7 @@ def test_a_process_without_threads_is_told_how_the_rows_get_there(
 
 def test_an_address_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    finish(fed(Mirror()))
+    Fed(Mirror()).finish()
     assert caplog.messages == ["mirror: the run is at http://there/runs/1."]
 
 
@@ -310,15 +353,15 @@ def test_rows_that_cannot_be_counted_are_not_told_as_delivered(
         if call == "deliver":
             raise BackendRefusedError("no")
 
-    feed = fed(Blind(refuse))
+    feed = Fed(Blind(refuse))
     until(lambda: feed.figures()["last_error"] == "no")
     assert feed.figures()["delivered"] is None
     assert feed.figures()["waiting"] is None
-    finish(feed)
+    feed.finish()
     assert "the end of the run waits" in caplog.text
 
-    worked = fed(Blind())
-    finish(worked)
+    worked = Fed(Blind())
+    worked.finish()
     figures = worked.figures()
     assert figures["delivered"] is None
     assert "metrics.jsonl" in str(figures["last_error"])

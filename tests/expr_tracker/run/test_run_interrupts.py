@@ -7,6 +7,7 @@ the second, and so on until the action passes undisturbed.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import sys
@@ -120,6 +121,39 @@ def test_what_is_raised_within_logs_spans_and_definitions_comes_out(tmp_path: Pa
         et.log({"loss": 2.0}, step=run.step + 1, commit=True)
 
     assert interrupts(train) > 100
+
+
+def test_a_handler_may_log_wherever_it_interrupts_a_task_that_logs(tmp_path: Path) -> None:
+    run = begin(tmp_path)
+    handled: list[int] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        handled.append(len(handled))
+        et.log({"handler": handled[-1]})
+
+    signal.signal(signal.SIGUSR1, handler)
+
+    async def own(points: Iterator[int]) -> None:
+        for point in points:
+            what, _ = outcome(lambda point=point: et.log({"own": point}), point)  # type: ignore[misc]
+            if what == "undisturbed":
+                return
+            # The other task goes on, amid what the handler has left.
+            await asyncio.sleep(0)
+
+    async def two() -> None:
+        points = iter(range(1, POINTS_MAX))
+        await asyncio.gather(own(points), own(points))
+
+    asyncio.run(two())
+    et.finish(quiet=True)
+    rows = read_history(run.dir, -1)
+    # Both tasks came to a point that a call has not.
+    own_points = sorted(row["own"] for row in rows if "own" in row)
+    assert own_points == [*range(1, len(handled) + 3)]
+    assert [row["handler"] for row in rows if "handler" in row] == handled
+    assert handled
 
 
 def test_what_is_raised_within_questions_comes_out(tmp_path: Path) -> None:

@@ -55,6 +55,14 @@ def test_a_run_that_is_not_whole_costs_the_others_nothing_and_the_command_its_ex
     assert "good" not in done.stderr
 
 
+def test_what_is_sent_again_and_was_there_is_told_as_such(push: Any, tmp_path: Path) -> None:
+    written(tmp_path, "good")
+    assert "1 point, 1 line new\n" in push(str(tmp_path)).stdout
+    assert "nothing new\n" in push(str(tmp_path)).stdout
+    again = push(str(tmp_path), "--again").stdout
+    assert "nothing new; there already: 1 point\n" in again
+
+
 def test_a_project_that_is_not_there_is_one_line_for_its_run(push: Any, tmp_path: Path) -> None:
     written(tmp_path, "good")
     done = push(str(tmp_path), "--project", "nowhere")

@@ -10,6 +10,7 @@ from tests.mapi.tenants_access import set_limits
 
 import expr_tracker as et
 from expr_tracker.history import config_of
+from mapi.follow.proof.against import prove
 
 if TYPE_CHECKING:
     from tests.mapi.follow.conftest import Push
@@ -120,6 +121,27 @@ def test_pins_are_scalars_or_tags_and_notes_and_tags_come_along(
     assert found[("acc",)].last_value == 0.5
     assert api.runs.tags(report.run or "") == {"a": "", "b": "", "summary/best/name": "three"}
     assert api.runs.get(report.run or "").note == "*why*"
+
+
+def test_the_name_of_a_pin_that_no_label_has_room_for_is_kept_in_full(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    long = "Accuracy (all) / " * 20
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    run.log({"loss": 2.0}, step=0)
+    run.summary[long] = 0.9
+    run.summary["eval/acc"] = 0.8
+    run.finish()
+    (report,) = pushed(tmp_path)
+    assert report.problems == []
+    pinned = [one for one in api.runs.metrics(report.run or "") if one.is_scalar]
+    assert {one.last_value for one in pinned} == {0.9, 0.8}
+    assert all(one.labels["summary"] == "pinned" for one in pinned)
+    (name,) = [one.name for one in pinned if one.last_value == 0.9]
+    assert long in name
+    assert prove(api, Path(run.dir)).is_equal
+    (again,) = pushed(tmp_path)
+    assert not any(again.sent.values())
 
 
 def test_what_is_no_param_is_told_and_the_others_are_kept(

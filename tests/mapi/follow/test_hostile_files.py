@@ -284,13 +284,13 @@ def test_pins_are_one_request_for_many_and_are_sent_when_they_change(
     pins |= {f"t{at}": f"text {at}" for at in range(150)}
     (path / "summary.json").write_text(json.dumps(pins | {"_pinned": sorted(pins)}))
     calls: list[int] = []
-    log_metrics = RunLog.log_metrics
+    log_columns = RunLog.log_columns
 
     def counted(*arguments: Any, **about: Any) -> Any:
         calls.append(len(arguments[2]))
-        return log_metrics(*arguments, **about)
+        return log_columns(*arguments, **about)
 
-    monkeypatch.setattr(RunLog, "log_metrics", counted)
+    monkeypatch.setattr(RunLog, "log_columns", counted)
     (report,) = pushed(tmp_path)
     assert calls == [300]
     assert report.problems == []

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.mapi.follow.reading import in_files, on_platform
-from tests.mapi.follow.waiting import until
 from tests.mapi.tenants_access import set_limits
+from tests.waiting import until
 
 import expr_tracker as et
 from mapi.follow.rows import ROUNDED

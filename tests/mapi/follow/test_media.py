@@ -87,6 +87,49 @@ def test_items_that_come_later_follow(api: mapi.Client, pushed: Push, tmp_path: 
     assert prove(api, path).is_equal
 
 
+def test_items_that_are_there_are_not_told_as_new(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    for step in range(4):
+        et.log({"picture": et.Image(RED), "loss": step, "note": "n"}, step=step)
+    et.finish()
+    (first,) = pushed(tmp_path)
+    assert first.sent == {"point": 4, "line": 4, "media item": 4}
+    assert not any(first.there.values())
+    (again,) = pushed(tmp_path, again=True)
+    assert not any(again.sent.values())
+    assert (again.there["point"], again.there["media item"]) == (4, 4)
+    items = {one.step: one for one in api.runs.media(first.run or "")}
+    api.runs.delete_media(first.run or "", items[2].id, reason="test")
+    (some,) = pushed(tmp_path, again=True)
+    assert (some.sent["media item"], some.there["media item"]) == (1, 3)
+    # A file that was cut is looked at from its first line: the platform has all of that.
+    file = Path(run.dir) / "metrics.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-2]))
+    (cut,) = pushed(tmp_path)
+    assert not any(cut.sent.values())
+    assert cut.there == {"point": 3, "line": 3, "media item": 3}
+
+
+def test_a_name_that_no_label_has_room_for_is_that_of_its_items(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    long = f"Samples of the ä-decoder / {'x' * 300}"
+    et.log({long: et.Image(RED), "eval/one": et.Image(RED), f"{long}2": et.Image(BLUE)}, step=0)
+    et.log({long: et.Image(BLUE)}, step=1)
+    et.finish()
+    (report,) = pushed(tmp_path)
+    assert (report.problems, report.notes) == ([], [])
+    assert report.sent == {"media item": 4}
+    found = {(one.name, one.step) for one in api.runs.media(report.run or "")}
+    assert found == {(long, 0), (long, 1), (f"{long}2", 0), ("eval/one", 0)}
+    assert prove(api, Path(run.dir)).is_equal
+    (again,) = pushed(tmp_path)
+    assert not any(again.sent.values())
+
+
 def test_an_item_that_is_logged_again_has_the_last_caption_and_its_first_time_else(
     api: mapi.Client, pushed: Push, tmp_path: Path
 ) -> None:

@@ -139,9 +139,9 @@ def test_a_long_or_deep_value_becomes_as_much_text_as_there_is_room_for() -> Non
     st.integers(1, 5),
 )
 def test_pieces_are_whole_lines_and_all_of_them(lines: list[bytes], items: int) -> None:
-    content = b"".join(line + b"\n" for line in lines)
+    # A piece is never below 4 KiB: each line stands for one that is longer.
+    content = b"".join(line * 600 + b"\n" for line in lines)
     pieces, at, found = Pieces(items), 0, []
-    pieces._size = 16
     while (
         piece := pieces.next(lambda start, stop: content[start:stop], at, len(content))
     ) is not None:

@@ -73,6 +73,83 @@ def test_each_look_delivers_what_is_new(client: mapi.Client, tmp_path: Path) -> 
     assert in_files(path).items() <= reading.items()
 
 
+def test_a_torn_line_that_was_completed_is_no_problem_any_more(
+    client: mapi.Client, tmp_path: Path
+) -> None:
+    told: list[RunReport] = []
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    run.log({"loss": 1.0}, step=0)
+    run.finish()
+    file = Path(run.dir) / "metrics.jsonl"
+    line = b'{"_step": 1, "_time": 1700000000.5, "loss": 2.0}\n'
+    append(file, line[:20])
+    (report,) = watch.look()
+    assert report.problems == [f"{file}: a torn last line of 20 bytes was left out"]
+    append(file, line[20:])
+    (report,) = watch.look()
+    assert report.problems == []
+    assert [one.problems == [] for one in told] == [False, True]
+    assert on_platform(client, report.run or "") == in_files(Path(run.dir))
+
+
+def test_a_line_that_is_being_written_is_no_problem_until_its_writer_is_gone(
+    client: mapi.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mapi.follow.watching._QUIET_SECONDS", 0.0)
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=lambda _: None)
+    with halted(tmp_path) as path:
+        append(path / "metrics.jsonl", b'{"_step": 1, "lo')
+        (report,) = watch.look()
+        assert (report.status, report.problems) == ("running", [])
+    (report,) = watch.look()
+    assert report.status == "lost"
+    assert "a torn last line of 16 bytes" in report.problems[0]
+
+
+def test_damage_of_a_file_that_is_another_one_now_is_told_no_more(
+    client: mapi.Client, tmp_path: Path
+) -> None:
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=lambda _: None)
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    run.log({"loss": 1.0}, step=0)
+    run.finish()
+    files = [Path(run.dir) / name for name in ("metrics.jsonl", "console.jsonl")]
+    files[1].write_bytes(b'{"_time": 1700000000.5, "source": "stdout", "text": "a"}\n')
+    whole = [file.read_bytes() for file in files]
+    for file in files:
+        append(file, b"{damaged\n")
+    (report,) = watch.look()
+    assert len(report.problems) == 2
+    for file in files:
+        append(file, b"{damaged too\n")
+    (report,) = watch.look()
+    assert any("2 damaged lines" in problem for problem in report.problems)
+    for file, content in zip(files, whole, strict=True):
+        file.write_bytes(content)
+    (report,) = watch.look()
+    assert report.problems == []
+
+
+def test_a_lost_run_that_gets_more_rows_stays_lost(client: mapi.Client, tmp_path: Path) -> None:
+    told: list[RunReport] = []
+    watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
+    with halted(tmp_path) as path:
+        pass
+    (report,) = watch.look()
+    run = report.run or ""
+    assert (report.status, client.runs.get(run).status.value) == ("lost", "lost")
+    append(path / "metrics.jsonl", b'{"_step": 7, "_time": 1700000000.5, "loss": 2.0}\n')
+    (report,) = watch.look()
+    assert report.sent["point"] == 2
+    assert (report.status, client.runs.get(run).status.value) == ("lost", "lost")
+
+
+def append(file: Path, content: bytes) -> None:
+    with file.open("ab") as more:
+        more.write(content)
+
+
 def test_a_run_that_is_gone_on_the_platform_is_told_and_comes_again(
     client: mapi.Client, tmp_path: Path
 ) -> None:

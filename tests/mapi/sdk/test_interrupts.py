@@ -7,8 +7,11 @@ the second, and so on until the action passes undisturbed.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
 import json
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -43,6 +46,16 @@ def interrupting(
     within: str = PACKAGE,
 ) -> bool:
     """Carry out ``action``, and call ``handler`` at its ``point``-th point; say whether it did."""
+    with interrupted(point, handler, within=within) as was_handled:
+        action()
+    return was_handled()
+
+
+@contextlib.contextmanager
+def interrupted(
+    point: int, handler: Callable[[], object], *, within: str = PACKAGE
+) -> Iterator[Callable[[], bool]]:
+    """Call ``handler`` at the ``point``-th point of a block; what is given says whether it came to that."""
     seen = 0
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
@@ -57,11 +70,10 @@ def interrupting(
     gc.disable()
     sys.setprofile(profile)
     try:
-        action()
+        yield lambda: seen >= point
     finally:
         sys.setprofile(None)
         gc.enable()
-    return seen >= point
 
 
 def is_interrupted(action: Callable[[], object], point: int) -> bool:
@@ -313,17 +325,97 @@ def test_a_handler_may_log_a_line_wherever_it_interrupts_a_line() -> None:
             was_handled = interrupting(
                 lambda: run.log_line("own"), point, lambda: run.log_line("handler's"), within=""
             )
-            sent = [json.loads(one.body) for one in server.asked[since:]]
-            told = {line["message"] for body in sent for line in body["lines"]}
-            assert told == ({"own", "handler's"} if was_handled else {"own"})
-            # The server takes no number of a writer twice, and none below one that it has.
-            numbers: dict[str, list[int]] = {}
-            for body in sent:
-                numbers.setdefault(body["writer"], []).append(body["seq"])
-            assert all(found == sorted(set(found)) for found in numbers.values())
+            check_lines([json.loads(one.body) for one in server.asked[since:]], was_handled)
             if not was_handled:
                 return
     raise AssertionError("no end of points")
+
+
+@contextlib.contextmanager
+def handled(handler: Callable[[], object]) -> Iterator[Callable[[], object]]:
+    """Give what lets a signal arrive that a handler of the program's own takes."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        handler()
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        yield lambda: signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+async def log_where_a_task_logs_and_sends(client: mapi.AsyncClient, point: int) -> tuple[Any, ...]:
+    """Log a point and send it, and let a signal handler log another one in the midst of that."""
+    run = await client.runs.create()
+    with (
+        handled(lambda: run.log({"loss": 1}, step=1)) as arrive,
+        interrupted(point, arrive, within="") as was_handled,
+    ):
+        run.log({"loss": 0}, step=0)
+        await run.flush()
+    await run.finish()
+    return was_handled(), run.waiting, run.dropped
+
+
+def test_a_handler_may_log_wherever_it_interrupts_a_task_that_logs_and_sends(
+    server: SmallServer,
+) -> None:
+    async def work() -> None:
+        async with mapi.AsyncClient(server.url, token=TOKEN) as client:
+            for point in range(1, POINTS_MAX, 7):
+                since = len(server.asked)
+                was_handled, *left = await log_where_a_task_logs_and_sends(client, point)
+                found, ends = sent_by(server, since)
+                told = {0: [0.0], 1: [1.0]} if was_handled else {0: [0.0]}
+                assert (found, ends, left) == ({"loss": told}, ["succeeded"], [0, 0]), point
+                if not was_handled:
+                    return
+        raise AssertionError("no end of points")
+
+    asyncio.run(work())
+
+
+async def line_where_a_task_logs_one(run: mapi.AsyncRun, point: int) -> bool:
+    """Log a line, and let a signal handler have another one logged in the midst of that."""
+    loop = asyncio.get_running_loop()
+    others: list[asyncio.Task[Any]] = []
+    with (
+        handled(lambda: others.append(loop.create_task(run.log_line("handler's")))) as arrive,
+        interrupted(point, arrive, within="") as was_handled,
+    ):
+        await run.log_line("own")
+    await asyncio.gather(*others)
+    return was_handled()
+
+
+def test_a_handler_may_have_a_line_logged_wherever_it_interrupts_a_task_that_logs_one() -> None:
+    async def work(server: SmallServer) -> None:
+        async with mapi.AsyncClient(server.url, token=TOKEN) as client:
+            run = await client.runs.create()
+            await run.log_line("warms up what is made with the first line")
+            for point in range(1, POINTS_MAX, 7):
+                since = len(server.asked)
+                was_handled = await line_where_a_task_logs_one(run, point)
+                check_lines([json.loads(one.body) for one in server.asked[since:]], was_handled)
+                if not was_handled:
+                    return
+        raise AssertionError("no end of points")
+
+    with serving_script(answering(FINE | {"POST logs": says(200, COUNTS)})) as server:
+        asyncio.run(work(server))
+
+
+def check_lines(sent: list[dict[str, Any]], has_handlers: object) -> None:
+    """Check that each line was sent once, under a number that the server takes."""
+    told = sorted(line["message"] for body in sent for line in body["lines"])
+    assert told == (["handler's", "own"] if has_handlers else ["own"])
+    # The server takes no number of a writer twice, and none below one that it has.
+    numbers: dict[str, list[int]] = {}
+    for body in sent:
+        numbers.setdefault(body["writer"], []).append(body["seq"])
+    assert all(found == sorted(set(found)) for found in numbers.values())
 
 
 def test_a_finish_that_is_interrupted_is_finished_by_the_next(server: SmallServer) -> None:

@@ -182,9 +182,16 @@ def test_a_media_item_is_kept_in_its_turn(asking: Asking) -> None:
     older, newer = TABLE % b"1", TABLE % b"2"
     first, second = mapi.Place("file", after=-1, seq=3), mapi.Place("file", after=3, seq=7)
     about = {"step": 4, "labels": {"split": "val"}, "caption": "why", "time": TIME}
-    made = asking("runs.send_media", run, "tab", older, place=first, **about)
+    answers = [
+        asking("runs.send_media", run, "tab", older, place=first, **about) for _ in range(2)
+    ]
+    assert [(one.accepted, one.duplicates, one.accepted_seq) for one in answers] == [
+        (1, 0, 3),
+        (0, 1, 3),
+    ]
+    (made,) = asking("runs.media", run)
     assert (made.labels, made.step, made.caption) == ({"split": "val"}, 4, "why")
-    assert made.time == TIME
+    assert (made.time, made.name) == (TIME, "tab{split=val}")
     asking("runs.send_media", run, "tab", newer, place=second, **about)
     with pytest.raises(mapi.StateConflictError) as late:
         asking("runs.send_media", run, "tab", older, place=first, **about)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
+from tests.mapi.api.media_calls import png, send
 from tests.mapi.callers import Caller, make_caller
 from tests.mapi.importing import bring_in, exported
 from tests.mapi.storing import temporary_objects
@@ -127,6 +129,7 @@ async def test_a_name_is_kept_once_whoever_logs_it_and_however_often(
     # With another label it is no name of another tool any more, but a series of ours.
     (other,) = [name for name in names if name != NAME]
     assert other.endswith(",split=val}")
+    assert unquote(other).partition('"')[2].startswith(NAME)
     assert value_of(tenant, COUNT, tenant.id) == 1
 
 
@@ -168,17 +171,50 @@ async def test_names_go_out_and_come_in_with_their_series(
 @pytest.mark.parametrize(
     "wrong", [f"{NAME}x", "loss", OTHER, f"{NAME}\0"], ids=["longer", "short", "other", "nul"]
 )
+@pytest.mark.parametrize("of", ["points", "media"])
 async def test_an_import_takes_no_name_that_its_series_does_not_stand_for(
-    caller: Caller, app: Litestar, other_tenant: Tenant, wrong: str
+    caller: Caller, app: Litestar, other_tenant: Tenant, wrong: str, of: str
 ) -> None:
     run = await caller.make_run()
     await caller.post(f"/v1/runs/{run}/metrics", {"series": [columns(NAME, [1.0])]})
+    key, ((_, raw),) = series_from_name(NAME)
+    labelled: dict[str, Any] = {"label.raw": raw}
+    await send(caller, run, png(), key=key, **labelled)
     lines = await exported(caller)
-    (at,) = [at for at, one in enumerate(lines) if one["type"] == "points"]
+    (at,) = [at for at, one in enumerate(lines) if one["type"] == of]
     lines[at]["name"] = wrong
     stranger = make_caller(app, other_tenant)
     refused = await bring_in(stranger, lines, status=422)
     assert refused["errors"][0]["pointer"].startswith(f"/lines/{at}")
+
+
+@pytest.mark.parametrize("who", [{}, {"stream": "data", "rank": 2}], ids=["default", "other"])
+async def test_the_name_of_a_media_item_is_kept_once_it_is_there(
+    caller: Caller, database: Database, tenant: Tenant, app: Litestar, other_tenant: Tenant,
+    who: dict[str, Any],
+) -> None:  # fmt: skip
+    run = await caller.make_run()
+    key, ((_, raw),) = series_from_name(NAME)
+    labelled: dict[str, Any] = {"label.raw": raw}
+    named = {"series": [{"name": NAME, "values": []}], **who}
+    await caller.post(f"/v1/runs/{run}/metrics", named)
+    assert value_of(tenant, COUNT, tenant.id) == 0
+    item = await send(caller, run, png(), key=key, step=1, **labelled, **who)
+    assert item["name"] == raw
+    await caller.post(f"/v1/runs/{run}/metrics", named)
+    await send(caller, run, png(), key="f1_score", **(labelled | {"label.raw": "f1-score"}))
+    (short, long) = (await caller.get(f"/v1/runs/{run}/media"))["media"]
+    assert {short["name"], long["name"]} == {NAME, "f1-score"}
+    async with database.transaction(tenant.reach) as connection:
+        delta, _ = await read_delta(
+            connection, uuid_from_text(RUN, run), Position(0, 0), known=None
+        )
+    frames = [one for one in delta.frames if isinstance(one, TrackingFrame)]
+    assert {one.name for frame in frames for one in frame.media} == {NAME, "f1-score"}
+    lines = await exported(caller)
+    items = [one for one in lines if one["type"] == "media"]
+    assert {one["name"] for one in items} == {NAME, None}
+    await bring_in(make_caller(app, other_tenant), lines)
 
 
 async def test_a_purged_run_leaves_no_names(caller: Caller, tenant: Tenant) -> None:

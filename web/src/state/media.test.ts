@@ -49,3 +49,19 @@ test("other bytes at a place replace what was there", () => {
   expect(list.items.map(({ id }) => id)).toEqual(["new", "b1", "a2"]);
   expect(list.prunedCount).toBe(3);
 });
+
+test("what has a name that is none of ours is called by it, in full, and by who wrote", () => {
+  const raw = `${"x".repeat(120)}~${"0".repeat(64)}`;
+  const name = `${"x".repeat(300)} /`;
+  const foreign = { ...item("samples", 0), labels: { raw }, name };
+  const others: MediaItem[] = [
+    foreign,
+    { ...foreign, labels: { raw, rank: "2" } },
+    { ...item("samples", 0), labels: { split: "val" }, name: "samples{split=val}" },
+  ];
+  expect(groupsOf(others).map((group) => group.name)).toEqual([
+    'samples{split="val"}',
+    name,
+    `${name}, rank=2`,
+  ]);
+});

@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, bodyOf, readRaw, type Schemas } from "@/api/client";
 import { runKey } from "@/state/run";
-import { seriesName } from "@/state/series";
+import { labelsText, seriesName } from "@/state/series";
 
 export type MediaItem = Schemas["MediaFacts"];
 
@@ -14,6 +14,7 @@ export interface MediaList {
 
 /** Items of one key and one set of labels, by step; those without a step come first. */
 export interface MediaGroup {
+  /** For people: what was logged under a name that is none of ours has that name, all of it. */
   name: string;
   items: MediaItem[];
 }
@@ -88,10 +89,11 @@ function placeOf(item: MediaItem): string {
 export function groupsOf(items: readonly MediaItem[]): MediaGroup[] {
   const groups = new Map<string, MediaGroup>();
   for (const item of items) {
-    const name = seriesName(item);
-    const group = groups.get(name) ?? { name, items: [] };
+    const series = seriesName(item);
+    const name = "raw" in item.labels ? labelsText(item) : series;
+    const group = groups.get(series) ?? { name, items: [] };
     group.items.push(item);
-    groups.set(name, group);
+    groups.set(series, group);
   }
   for (const group of groups.values()) {
     group.items.sort((one, other) => (one.step ?? -1) - (other.step ?? -1));

@@ -106,7 +106,8 @@ order by id
 limit %(limit)s
 
 -- name: media
-select key, labels, step, format, size_bytes, sha256, caption, id
+select
+    key, labels, mapi.series_name(run_id, labels) as name, step, format, size_bytes, sha256, caption, id
 from run_media
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
 order by id

@@ -62,7 +62,7 @@ limit %(limit)s
 -- name: media
 select
     id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source,
-    user_name as "user"
+    user_name as "user", mapi.series_name(run_id, labels) as full_name
 from run_media
 where
     tenant_id = mapi.current_tenant()

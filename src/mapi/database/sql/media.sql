@@ -1,7 +1,7 @@
 -- name: find
 select
     id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source,
-    user_name as "user", object_key
+    user_name as "user", object_key, mapi.series_name(run_id, labels) as full_name
 from run_media
 where
     tenant_id = mapi.current_tenant() and run_id = %(run)s and key = %(key)s
@@ -10,7 +10,7 @@ where
 -- name: get
 select
     id, key, labels, step, format, size_bytes, sha256, width, height, caption, time, source,
-    user_name as "user", object_key
+    user_name as "user", object_key, mapi.series_name(run_id, labels) as full_name
 from run_media
 where tenant_id = mapi.current_tenant() and run_id = %(run)s and id = %(id)s
 
@@ -44,7 +44,8 @@ where
 -- name: page
 select
     id, key, labels, labels_hash, step, format, size_bytes, sha256, width, height, caption, time,
-    source, user_name as "user", left(labels::text, -1) as labels_text
+    source, user_name as "user", left(labels::text, -1) as labels_text,
+    mapi.series_name(run_id, labels) as full_name
 from run_media
 where
     tenant_id = mapi.current_tenant()

@@ -112,19 +112,31 @@ select
 from unnest(%(series)s::int8[]) with ordinality as wanted (id, ordinal)
 
 -- name: keep_names
--- Of series that are there: what a budget had no room for has no name here either.
+-- Of series and media items that are there: what a budget had no room for has no name here either.
 insert into run_series_names (tenant_id, run_id, raw, name)
 select distinct on (given.raw) mapi.current_tenant(), %(run)s, given.raw, given.name
 from unnest(%(keys)s::text[], %(hashes)s::int8[], %(raws)s::text[], %(names)s::text[])
     as given (key, hash, raw, name)
 cross join lateral (
-    select from run_series as series
-    where
-        series.tenant_id = mapi.current_tenant()
-        and series.run_id = %(run)s
-        and series.key = given.key
-        and series.labels_hash = given.hash
-    limit 1
+    (
+        select from run_series as series
+        where
+            series.tenant_id = mapi.current_tenant()
+            and series.run_id = %(run)s
+            and series.key = given.key
+            and series.labels_hash = given.hash
+        limit 1
+    )
+    union all
+    (
+        select from run_media as media
+        where
+            media.tenant_id = mapi.current_tenant()
+            and media.run_id = %(run)s
+            and media.key = given.key
+            and media.labels_hash = given.hash
+        limit 1
+    )
 ) as own
 order by given.raw
 on conflict do nothing

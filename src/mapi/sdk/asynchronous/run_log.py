@@ -22,7 +22,7 @@ from mapi.sdk.checks import (
 from mapi.sdk.pacing import AsyncNesting, AsyncTurn
 from mapi.sdk.points import PointBuffer, added_counts, checked_column, column_of
 from mapi.sdk.pulse import Pulse
-from mapi.sdk.queueing import checked_lines, checked_spans
+from mapi.sdk.queueing import checked_lines, checked_points, checked_spans
 from mapi.sdk.synchronous.transport import Transport as ThreadTransport
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.metrics import BatchAnswer
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mapi.sdk.calls import Named, Producer
     from mapi.sdk.checks import Time
     from mapi.sdk.points import Batch
+    from mapi.wire.metrics import SeriesColumns
 
 __all__ = ["AsyncRunLog"]
 
@@ -140,6 +141,30 @@ class AsyncRunLog(AsyncResource):
         buffer = PointBuffer()
         buffer.add_column(series, column_of(values, steps=found, times=times))
         return await self._log_points(id_of(run), buffer, producer)
+
+    async def log_columns(
+        self, run: Named, series: Sequence[SeriesColumns], *, producer: Producer | None = None
+    ) -> BatchAnswer:
+        """Log points of several series in columns, in one request; those without steps are scalars.
+
+        A series has a key, or a name of another tool, which may be any text: of one that is too long
+        for a label all is kept beside the series.
+
+        Args:
+            run: where.
+            series: at most 50 000 points.
+            producer: who of the run writes, where it has several.
+
+        Raises:
+            InvalidError: a part breaks its rule; nothing was sent.
+            QuotaExceededError: a budget of the run is spent; ``counts`` says what was kept.
+        """
+        known = checked_producer(producer)
+        about: dict[str, Any] = {"stream": known.stream, "rank": known.rank}
+        if known.attempt is not None:
+            about["attempt"] = known.attempt
+        body = checked_points(series, about)
+        return await self._post("runs", id_of(run), "metrics", answer=BatchAnswer, body=body)
 
     async def _log_points(
         self, run: str, buffer: PointBuffer, producer: Producer | None

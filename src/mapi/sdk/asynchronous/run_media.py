@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from mapi.errors import Fault, InvalidError
 from mapi.sdk.arguments import check_callable, query_of
 from mapi.sdk.asynchronous.resource import AsyncResource
+from mapi.sdk.asynchronous.transport import read_reply
 from mapi.sdk.calls import Call, Repetition, Source, form_of, id_of, path_of
 from mapi.sdk.checks import (
     checked,
@@ -37,6 +38,7 @@ from mapi.wire.media import (
     UploadAnswer,
     UploadRequest,
 )
+from mapi.wire.metrics import BatchAnswer
 
 if TYPE_CHECKING:
     import os
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncRunMedia"]
 
 _PAGE_MEDIA: Final = 500
+#: The status of an answer: the item was not there.
+_MADE: Final = 201
 
 
 class AsyncRunMedia(AsyncResource):
@@ -118,7 +122,7 @@ class AsyncRunMedia(AsyncResource):
         *,
         place: Place,
         **about: Unpack[MediaAbout],
-    ) -> MediaFacts:
+    ) -> BatchAnswer:
         """Keep a PNG, a JPEG or a table in its turn of a queue, in one request.
 
         Sent again it is the item that it was, or nothing: what replaced it meanwhile stays.
@@ -130,6 +134,10 @@ class AsyncRunMedia(AsyncResource):
             place: where it stands in the queue.
             about: ``step``, ``labels``, ``caption``, ``time``, ``producer``, ``progress``.
 
+        Returns:
+            Whether the item is new (``accepted``) or was there as it is (``duplicates``), and where the
+            queue stands.
+
         Raises:
             InvalidError: a part breaks its rule; nothing was sent.
             StateConflictError: it is not its turn, or it was and other bytes stand there; nothing was
@@ -137,9 +145,13 @@ class AsyncRunMedia(AsyncResource):
             QuotaExceededError: a budget of the run is spent.
         """
         _check(key, about)
-        return await self._keep(
+        call, source = _keeping(
             run, key, content_of_file(content), about=about, more=query_of_place(place)
         )
+        reply = await self._transport.upload_reply(call, source, progress=about.get("progress"))
+        read_reply(call, reply)
+        is_new = int(reply.status == _MADE)
+        return BatchAnswer(accepted=is_new, duplicates=1 - is_new, accepted_seq=place.seq)
 
     async def _keep(
         self,
@@ -148,24 +160,8 @@ class AsyncRunMedia(AsyncResource):
         content: tuple[bytes, MediaFormat],
         *,
         about: MediaAbout,
-        more: Sequence[tuple[str, str]] = (),
     ) -> MediaFacts:
-        time = about.get("time")
-        producer = checked_producer(about.get("producer"))
-        query = query_of(
-            key=key,
-            step=checked_step(about.get("step")),
-            caption=about.get("caption") or None,
-            time=now_us() if time is None else checked_time(time),
-            stream=producer.stream or None,
-            rank=producer.rank or None,
-        )
-        labels = about.get("labels") or {}
-        query += [*more, *((f"label.{name}", value) for name, value in labels.items())]
-        path = path_of("v1", "runs", id_of(run), "media", query=query)
-        headers = {"Content-Type": CONTENT_TYPES[content[1]]}
-        call = Call("POST", path, MediaFacts, headers=headers)
-        source = Source.of(content[0])
+        call, source = _keeping(run, key, content, about=about)
         return await self._transport.upload(call, source, progress=about.get("progress"))
 
     async def upload_media(
@@ -260,6 +256,32 @@ class AsyncRunMedia(AsyncResource):
         reply = await self._transport.reply(call)
         assert reply is not None  # of a GET
         return await self._transport.follow(call, reply)
+
+
+def _keeping(
+    run: Named,
+    key: str,
+    content: tuple[bytes, MediaFormat],
+    *,
+    about: MediaAbout,
+    more: Sequence[tuple[str, str]] = (),
+) -> tuple[Call[MediaFacts], Source]:
+    """Return the request that keeps an item, and its body."""
+    time = about.get("time")
+    producer = checked_producer(about.get("producer"))
+    query = query_of(
+        key=key,
+        step=checked_step(about.get("step")),
+        caption=about.get("caption") or None,
+        time=now_us() if time is None else checked_time(time),
+        stream=producer.stream or None,
+        rank=producer.rank or None,
+    )
+    labels = about.get("labels") or {}
+    query += [*more, *((f"label.{name}", value) for name, value in labels.items())]
+    path = path_of("v1", "runs", id_of(run), "media", query=query)
+    headers = {"Content-Type": CONTENT_TYPES[content[1]]}
+    return Call("POST", path, MediaFacts, headers=headers), Source.of(content[0])
 
 
 def _check(key: str, about: MediaAbout) -> None:

@@ -31,6 +31,7 @@ from mapi.sdk.pictures import (
 )
 from mapi.sdk.queueing import query_of_place
 from mapi.sdk.synchronous.resource import Resource
+from mapi.sdk.synchronous.transport import read_reply
 from mapi.wire.media import (
     CAPTION_LENGTH_MAX,
     MediaFacts,
@@ -39,6 +40,7 @@ from mapi.wire.media import (
     UploadAnswer,
     UploadRequest,
 )
+from mapi.wire.metrics import BatchAnswer
 
 if TYPE_CHECKING:
     import os
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 __all__ = ["RunMedia"]
 
 _PAGE_MEDIA: Final = 500
+#: The status of an answer: the item was not there.
+_MADE: Final = 201
 
 
 class RunMedia(Resource):
@@ -120,7 +124,7 @@ class RunMedia(Resource):
         *,
         place: Place,
         **about: Unpack[MediaAbout],
-    ) -> MediaFacts:
+    ) -> BatchAnswer:
         """Keep a PNG, a JPEG or a table in its turn of a queue, in one request.
 
         Sent again it is the item that it was, or nothing: what replaced it meanwhile stays.
@@ -132,6 +136,10 @@ class RunMedia(Resource):
             place: where it stands in the queue.
             about: ``step``, ``labels``, ``caption``, ``time``, ``producer``, ``progress``.
 
+        Returns:
+            Whether the item is new (``accepted``) or was there as it is (``duplicates``), and where the
+            queue stands.
+
         Raises:
             InvalidError: a part breaks its rule; nothing was sent.
             StateConflictError: it is not its turn, or it was and other bytes stand there; nothing was
@@ -139,9 +147,13 @@ class RunMedia(Resource):
             QuotaExceededError: a budget of the run is spent.
         """
         _check(key, about)
-        return self._keep(
+        call, source = _keeping(
             run, key, content_of_file(content), about=about, more=query_of_place(place)
         )
+        reply = self._transport.upload_reply(call, source, progress=about.get("progress"))
+        read_reply(call, reply)
+        is_new = int(reply.status == _MADE)
+        return BatchAnswer(accepted=is_new, duplicates=1 - is_new, accepted_seq=place.seq)
 
     def _keep(
         self,
@@ -150,24 +162,8 @@ class RunMedia(Resource):
         content: tuple[bytes, MediaFormat],
         *,
         about: MediaAbout,
-        more: Sequence[tuple[str, str]] = (),
     ) -> MediaFacts:
-        time = about.get("time")
-        producer = checked_producer(about.get("producer"))
-        query = query_of(
-            key=key,
-            step=checked_step(about.get("step")),
-            caption=about.get("caption") or None,
-            time=now_us() if time is None else checked_time(time),
-            stream=producer.stream or None,
-            rank=producer.rank or None,
-        )
-        labels = about.get("labels") or {}
-        query += [*more, *((f"label.{name}", value) for name, value in labels.items())]
-        path = path_of("v1", "runs", id_of(run), "media", query=query)
-        headers = {"Content-Type": CONTENT_TYPES[content[1]]}
-        call = Call("POST", path, MediaFacts, headers=headers)
-        source = Source.of(content[0])
+        call, source = _keeping(run, key, content, about=about)
         return self._transport.upload(call, source, progress=about.get("progress"))
 
     def upload_media(
@@ -262,6 +258,32 @@ class RunMedia(Resource):
         reply = self._transport.reply(call)
         assert reply is not None  # of a GET
         return self._transport.follow(call, reply)
+
+
+def _keeping(
+    run: Named,
+    key: str,
+    content: tuple[bytes, MediaFormat],
+    *,
+    about: MediaAbout,
+    more: Sequence[tuple[str, str]] = (),
+) -> tuple[Call[MediaFacts], Source]:
+    """Return the request that keeps an item, and its body."""
+    time = about.get("time")
+    producer = checked_producer(about.get("producer"))
+    query = query_of(
+        key=key,
+        step=checked_step(about.get("step")),
+        caption=about.get("caption") or None,
+        time=now_us() if time is None else checked_time(time),
+        stream=producer.stream or None,
+        rank=producer.rank or None,
+    )
+    labels = about.get("labels") or {}
+    query += [*more, *((f"label.{name}", value) for name, value in labels.items())]
+    path = path_of("v1", "runs", id_of(run), "media", query=query)
+    headers = {"Content-Type": CONTENT_TYPES[content[1]]}
+    return Call("POST", path, MediaFacts, headers=headers), Source.of(content[0])
 
 
 def _check(key: str, about: MediaAbout) -> None:

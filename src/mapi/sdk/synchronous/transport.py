@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from mapi.sdk.calls import Progress, Source
 
-__all__ = ["Transport"]
+__all__ = ["Transport", "read_reply"]
 
 #: The largest answer that is no transfer; a comparison of ten long runs has 20 MB.
 ANSWER_BYTES_MAX: Final = 128 << 20
@@ -115,7 +115,7 @@ class Transport:
             ConnectionFailedError: there is no answer, within the time or at all.
         """
         reply = self.reply(call, timeout_seconds=timeout_seconds)
-        return cast("_Found", None) if reply is None else _read(call, reply)
+        return cast("_Found", None) if reply is None else read_reply(call, reply)
 
     def upload(
         self,
@@ -125,7 +125,21 @@ class Transport:
         progress: Progress | None = None,
         answer_seconds: float | None = None,
     ) -> _Found:
-        """Send content of any length piece by piece; each piece has the time of a call.
+        """Return the answer to content that was sent as `upload_reply` does."""
+        reply = self.upload_reply(call, source, progress=progress, answer_seconds=answer_seconds)
+        return read_reply(call, reply)
+
+    def upload_reply(
+        self,
+        call: Call[Any],
+        source: Source,
+        *,
+        progress: Progress | None = None,
+        answer_seconds: float | None = None,
+    ) -> Reply:
+        """Send content of any length piece by piece, and return the answer as it is.
+
+        Each piece has the time of a call.
 
         Args:
             call: what is asked; its body is the content.
@@ -150,7 +164,7 @@ class Transport:
                 progress=progress,
             )
             try:
-                return _read(call, self._try(call, deadline, content=pieces))
+                return self._try(call, deadline, content=pieces)
             except ClientError as error:
                 pause = pause_before_repetition(
                     error, call, tries=tries, remaining_seconds=self.timeout_seconds
@@ -429,7 +443,12 @@ class _Pieces:
         self._deadline.extend(self._seconds[1])
 
 
-def _read(call: Call[_Found], reply: Reply) -> _Found:
+def read_reply(call: Call[_Found], reply: Reply) -> _Found:
+    """Return what a reply holds.
+
+    Raises:
+        AnswerUnreadableError: it is none that this client can read.
+    """
     try:
         return decoded(call, reply)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
