@@ -20,7 +20,7 @@ The rooms, in the order in which a value walks through them: `current` acts on t
 `own_run` holds; `run` opens a directory and wires the rest; `record` makes rows of values, `store` writes
 and reads files; `history` makes answers of rows. Beside them `spans` (with `plugins` and `trace`),
 `media`, `capture`, `system`, `console`, `artifacts`, `summary` and `rescue`, which puts back what a full
-disk kept out; `backends` mirror a run elsewhere while it goes on. Below everything `options`, `row`, `ranges` of steps and times, `metric_names`, `errors`, `interruption`
+disk kept out; `backends` mirror a run elsewhere while it goes on. Below everything `options`, `row` and the `nonfinite` numbers in it, `ranges` of steps and times, `metric_names`, `errors`, `interruption`
 (whose exception it is), `clock`, `notices`, `arrays`, `limits` of what a value may hold, `texts` of
 objects that are not ours, `extras` that are not installed, `surrogates` and `loading`; above it `cli`, the
 command ``et``, and `testing`.

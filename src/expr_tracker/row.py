@@ -1,11 +1,10 @@
-"""A row: what users log, made into plain JSON values; and back.
+"""A row: what users log, made into plain JSON values.
 
 `RowEncoder` turns any object into `None`, booleans, numbers, text, lists and dicts at the moment of
 the call, so a list that the user changes later does not change the row. It never raises for a
 value: what cannot be encoded becomes its ``repr`` with one warning per key.
 
-Numbers that JSON cannot hold stay floats in memory. `without_nonfinite` moves them into the row's
-``_nonfinite`` member for the file, and `with_nonfinite` puts them back when it is read.
+Numbers that JSON cannot hold stay floats in memory; `expr_tracker.nonfinite` takes them out for the file.
 """
 
 from __future__ import annotations
@@ -48,8 +47,6 @@ __all__ = [
     "items_of",
     "key_text",
     "step_from",
-    "with_nonfinite",
-    "without_nonfinite",
 ]
 
 #: One row in memory: plain values by metric name.
@@ -82,8 +79,6 @@ _REPR_CHARACTERS_MAX = 512
 _DEPTH_MAX = 64
 #: Python neither prints nor reads longer integers (`sys.get_int_max_str_digits`).
 INT_LIMIT = 10**4300
-
-_NONFINITE_NAMES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class MediaValue:
@@ -468,72 +463,3 @@ def items_of(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
         if is_from_signal(error) or not issubclass(type(mapping), dict):
             raise
     return list(dict.items(mapping))  # type: ignore[arg-type]
-
-
-def without_nonfinite(row: Row) -> Row:
-    """Return ``row`` as strict JSON can hold it.
-
-    Non-finite floats, nested ones too, become ``None`` and are listed under ``_nonfinite``: JSON
-    pointer (RFC 6901) → ``NaN``, ``Infinity`` or ``-Infinity``. A finite row is returned as it is.
-    """
-    found: dict[str, str] = {}
-    strict = {key: _strict(value, "/" + _pointer_part(key), found) for key, value in row.items()}
-    if not found:
-        return row
-    strict["_nonfinite"] = found
-    return strict
-
-
-def _strict(value: Any, pointer: str, found: dict[str, str]) -> Any:
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return value
-        found[pointer] = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        return None
-    if isinstance(value, dict):
-        return {k: _strict(v, f"{pointer}/{_pointer_part(k)}", found) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_strict(v, f"{pointer}/{i}", found) for i, v in enumerate(value)]
-    return value
-
-
-def _pointer_part(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
-
-
-def with_nonfinite(row: Row) -> Row:
-    """Put the floats that ``_nonfinite`` names back into a decoded line, in place.
-
-    Pointers that lead nowhere, or to a value that is not null, are left alone: a damaged member
-    must not cost the rest of the row.
-    """
-    found = row.pop("_nonfinite", None)
-    if not isinstance(found, dict):
-        return row
-    for pointer, name in found.items():
-        number = _NONFINITE_NAMES.get(name) if isinstance(name, str) else None
-        if number is not None:
-            _put(row, pointer, number)
-    return row
-
-
-def _put(row: Row, pointer: str, number: float) -> None:
-    *path, last = [p.replace("~1", "/").replace("~0", "~") for p in pointer.split("/")[1:]] or [""]
-    place: Any = row
-    for part in path:
-        place = _member(place, part)
-    if isinstance(place, dict):
-        if last in place and place[last] is None:
-            place[last] = number
-    elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
-        index = int(last)
-        if place[index] is None:
-            place[index] = number
-
-
-def _member(place: Any, part: str) -> Any:
-    if isinstance(place, dict):
-        return place.get(part)
-    if isinstance(place, list) and part.isdecimal() and int(part) < len(place):
-        return place[int(part)]
-    return None

@@ -60,7 +60,7 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("clock", "from expr_tracker import options", "know no other room"),
         ("errors", "import expr_tracker.store", "know no other room"),
         ("cli/ls", "from expr_tracker.store.files import StreamKey", "reads no file"),
-        ("cli/table", "from expr_tracker.row import without_nonfinite", "reads no file"),
+        ("cli/table", "from expr_tracker.nonfinite import without_nonfinite", "reads no file"),
         ("../mapi/tracking/media", "from PIL import Image", "decodes no image"),
         ("../mapi/api/media", "import cv2", "decodes no image"),
     ],

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from expr_tracker.history.reading import list_attempts, read_history
     from expr_tracker.history.status import RunOverview, overviews, status_of
     from expr_tracker.history.verification import AttemptReport, RunReport, StreamReport, verify
-    from expr_tracker.row import without_nonfinite
+    from expr_tracker.nonfinite import without_nonfinite
     from expr_tracker.store.files import StreamKey
     from expr_tracker.store.index import Attempt
     from expr_tracker.store.lines import encode_line
@@ -107,7 +107,7 @@ _MODULES = {
     "stream_label": "expr_tracker.store.names",
     "stream_named": "expr_tracker.store.names",
     "verify": "expr_tracker.history.verification",
-    "without_nonfinite": "expr_tracker.row",
+    "without_nonfinite": "expr_tracker.nonfinite",
 }
 
 

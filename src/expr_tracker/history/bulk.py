@@ -21,7 +21,8 @@ from expr_tracker.history.columns import Columns, cells_of
 from expr_tracker.history.nested import heads_of
 from expr_tracker.history.question import Question, is_glob
 from expr_tracker.history.view import Stretch, View
-from expr_tracker.row import META_NAMES, Row, with_nonfinite
+from expr_tracker.nonfinite import with_nonfinite
+from expr_tracker.row import META_NAMES, Row
 from expr_tracker.store.lines import are_steps, decoded_lines, is_safe_to_skip
 
 if TYPE_CHECKING:

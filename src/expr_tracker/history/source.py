@@ -15,8 +15,8 @@ import msgspec
 from expr_tracker.errors import RunNotFoundError
 from expr_tracker.history.damage import Damage
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.nonfinite import with_nonfinite
 from expr_tracker.notices import counted, logger
-from expr_tracker.row import Row, with_nonfinite
 from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.joined import joined_metric_lines, valid_step
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from expr_tracker.history.location import Producer
+    from expr_tracker.row import Row
     from expr_tracker.store.live import LiveSnapshot
 
 __all__ = ["Source", "beginning_of"]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.capture.redaction import redact
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.row import Row, key_text, without_nonfinite
+from expr_tracker.nonfinite import without_nonfinite
+from expr_tracker.row import Row, key_text
 from expr_tracker.run.definitions import warn_of_words
 from expr_tracker.store.documents import read_document, replacing, write_document
 from expr_tracker.store.files import kept_of

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from expr_tracker.interruption import is_from_signal, suppress_own
-from expr_tracker.row import Row, with_nonfinite, without_nonfinite
+from expr_tracker.nonfinite import with_nonfinite, without_nonfinite
 from expr_tracker.store.lines import is_out_of_stack
 from expr_tracker.store.regular import read_regular
 from expr_tracker.surrogates import storable
@@ -23,6 +23,8 @@ from expr_tracker.surrogates import storable
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from expr_tracker.row import Row
 
 __all__ = [
     "NO_ROOM",

@@ -46,7 +46,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from expr_tracker.interruption import is_from_signal
-from expr_tracker.row import STEP_MAX, STEP_MIN, Row, with_nonfinite, without_nonfinite
+from expr_tracker.nonfinite import with_nonfinite, without_nonfinite
+from expr_tracker.row import STEP_MAX, STEP_MIN, Row
 from expr_tracker.surrogates import storable
 
 if TYPE_CHECKING:

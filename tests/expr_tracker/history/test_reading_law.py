@@ -20,8 +20,8 @@ from expr_tracker.history.location import producers_of
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
+from expr_tracker.nonfinite import with_nonfinite
 from expr_tracker.options import Options
-from expr_tracker.row import with_nonfinite
 from expr_tracker.store import index as index_module
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_line

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expr_tracker.row import with_nonfinite, without_nonfinite
+from expr_tracker.nonfinite import with_nonfinite, without_nonfinite
 
 keys = st.text(st.characters(exclude_categories=()) | st.sampled_from('~/"\\ \n\0'), max_size=6)
 numbers = st.floats() | st.integers() | st.sampled_from([math.nan, math.inf, -math.inf, 1e308])
