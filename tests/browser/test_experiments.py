@@ -44,6 +44,22 @@ def test_an_experiment_is_made_described_archived_and_deleted(
     assert [one.name for one in api.experiments.list()] == []
 
 
+def test_a_long_description_is_changed_with_its_buttons_in_sight(
+    every_view: View, api: mapi.Client
+) -> None:
+    made = api.experiments.create("long", description="- [ ] one\n- [x] two\n- three\n" * 30)
+    page = every_view.open(f"/experiments/{made.id}?project={api.project}")
+    page.get_by_role("button", name="Edit: Description").click()
+    box = page.get_by_role("textbox", name="Description")
+    box.press("Control+End")
+    box.press_sequentially("the end")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_in_viewport()
+    every_view.shoot("editor")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(box).to_have_count(0)
+    assert api.experiments.get(made.id).description.endswith("the end")
+
+
 def test_a_name_that_is_taken_is_told_where_it_was_typed(view: View, api: mapi.Client) -> None:
     api.experiments.create("taken")
     view.expected_statuses.add(409)

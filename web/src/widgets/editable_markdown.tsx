@@ -97,7 +97,7 @@ function Editor(props: {
           inputWrapperOrder={["input", "description"]}
           autosize
           minRows={4}
-          maxRows={20}
+          maxRows={14}
           maxLength={20_000}
           data-autofocus
           autoFocus

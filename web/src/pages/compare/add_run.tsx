@@ -7,10 +7,12 @@ import { api, bodyOf } from "@/api/client";
 import { ago } from "@/base/times";
 import { findFilter } from "@/pages/compare/finding";
 import classes from "@/pages/compare/compare.module.css";
-import { calledRuns, wholeName } from "@/pages/compare/names";
+import { calledRuns, shortName } from "@/pages/compare/names";
 
 const SHOWN = 20;
 const WAIT_MS = 200;
+/** Letters of a name: two lines of the list. */
+const LETTERS = 56;
 
 export function AddRun(props: {
   project: string | null;
@@ -42,10 +44,12 @@ export function AddRun(props: {
   const options = (found.data?.runs ?? [])
     .filter(({ id }) => !ids.includes(id))
     .slice(0, SHOWN)
-    .map((run, at, all) => ({
-      value: run.id,
-      label: `${wholeName(calledRuns(all)[at] ?? { name: run.id, ending: "" })} · ${ago(run.created, found.data?.time ?? 0)}`,
-    }));
+    .map((run, at, all) => {
+      const called = calledRuns(all)[at] ?? { name: run.id, ending: "" };
+      const age = ago(run.created, found.data?.time ?? 0);
+      // A name may be written from right to left: what stands beside it is not.
+      return { value: run.id, label: `\u2068${shortName(called, LETTERS)}\u2069 · ${age}` };
+    });
   return (
     <Select
       className={classes.add}

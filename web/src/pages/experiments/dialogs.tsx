@@ -95,7 +95,7 @@ function DeleteForm(props: {
   return (
     <>
       <p className={classes.question}>
-        <strong className={classes.long}>{experiment.name}</strong> goes for good, with its
+        <strong className={classes.long}>{experiment.name}</strong> is deleted for good, with its
         description. {fateOfRuns(experiment.runs, views.data?.length)}
       </p>
       {remove.error !== null && <Failure error={remove.error} title="It was not deleted" />}
