@@ -19,6 +19,9 @@ from tooling.services import place_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    #: Passes that run one after the other, beside other lanes.
+    Lane = list["Pass"]
+
 
 #: What runs once more on the oldest PostgreSQL.
 ASKING_A_DATABASE = tuple(
@@ -85,36 +88,40 @@ class Pass(NamedTuple):
     environment: dict[str, str]
 
 
-def stages_for(rest: Sequence[str]) -> list[list[Pass]]:
-    """Return the passes, those together that run beside each other; the caller's arguments go to each.
+def stages_for(rest: Sequence[str]) -> list[list[Lane]]:
+    """Return the passes, as stages of lanes; the caller's arguments go to each.
 
     Args:
         rest: Arguments for pytest.
     """
     if "-m" in rest:
         # A selection by mark is the caller's; running it twice would count each test twice.
-        return [[Pass(f"tests marked '{rest[rest.index('-m') + 1]}'", (), {})]]
+        return [[[Pass(f"tests marked '{rest[rest.index('-m') + 1]}'", (), {})]]]
     plain, whole, browser = (Pass(f"tests marked '{one}'", ("-m", one), {}) for one in DEPTHS)
     if rest:
         # One after the other: with the terminal in their hands, as a debugger wants it.
-        return [[plain], [whole], [browser]]
-    # The tests before ran on the newest PostgreSQL. Without this one's programs they fail.
+        return [[[plain]], [[whole]], [[browser]]]
+    # The others run on the newest PostgreSQL. Without this one's programs they fail.
     oldest = {"MAPI_TEST_PG_BIN": str(place_of("postgres"))}
-    platform, others = (
-        plain._replace(said=f"{plain.said}, {which}", arguments=(*plain.arguments, *arguments))
-        for which, arguments in (
-            ("of the platform", ("tests/mapi",)),
-            ("of all else", ("--ignore=tests/mapi",)),
-        )
-    )
+    asking = Pass("tests that ask a database, on PostgreSQL 15", ASKING_A_DATABASE, oldest)
     return [
-        [platform, others],
-        [whole],
         [
-            browser,
-            Pass("tests that ask a database, on PostgreSQL 15", ASKING_A_DATABASE, oldest),
+            [_within(plain, "tests/mapi")],
+            [_without(plain, "tests/mapi"), asking],
         ],
+        # They kill and time programs: nothing else is to hold these up.
+        [[_within(whole, "tests/acceptance")]],
+        [[browser], [_without(whole, "tests/acceptance")]],
     ]
+
+
+def _within(one: Pass, folder: str) -> Pass:
+    return Pass(f"{one.said}, of {folder}", (*one.arguments, folder), one.environment)
+
+
+def _without(one: Pass, folder: str) -> Pass:
+    arguments = (*one.arguments, f"--ignore={folder}")
+    return Pass(f"{one.said}, of all but {folder}", arguments, one.environment)
 
 
 class Result(NamedTuple):
@@ -130,31 +137,38 @@ def result_of(report: Path, code: int) -> Result:
 
 
 def run_stage(
-    command: Sequence[str | Path], stage: Sequence[Pass], *, rest: Sequence[str], folder: Path
+    command: Sequence[str | Path], stage: Sequence[Lane], *, rest: Sequence[str], folder: Path
 ) -> list[Result]:
-    """Run passes beside each other, and return what each came to.
-
-    The first one has the terminal. What the others say is printed whole once all are done.
+    """Run lanes of passes beside each other, and return what each pass came to.
 
     Args:
         command: Runs pytest.
-        stage: The passes; one alone has standard input too.
+        stage: The lanes; a pass that is alone has standard input too.
         rest: More arguments for pytest.
         folder: For files of theirs.
     """
-    programs, reports = [], []
-    for number, one in enumerate(stage):
-        report = folder / f"report{number}.xml"
-        report.unlink(missing_ok=True)
-        reports.append(report)
-        words = [*command, *one.arguments, f"--junitxml={report}", *rest]
-        programs.append(Program(one.said, words, {**os.environ, **one.environment}))
-    say("; beside them ".join(one.said for one in stage))
-    if len(stage) == 1:
-        codes = [run(programs[0].command, env=programs[0].environment)]
+    reports: list[list[Path]] = []
+    lanes: list[list[Program]] = []
+    for lane in stage:
+        reports.append([])
+        lanes.append([])
+        for one in lane:
+            report = folder / f"report{len(reports)}-{len(reports[-1])}.xml"
+            report.unlink(missing_ok=True)
+            reports[-1].append(report)
+            words = [*command, *one.arguments, f"--junitxml={report}", *rest]
+            lanes[-1].append(Program(one.said, words, {**os.environ, **one.environment}))
+    if [len(lane) for lane in lanes] == [1]:
+        (program,) = lanes[0]
+        say(program.said)
+        codes = [[run(program.command, env=program.environment)]]
     else:
-        codes = run_beside(programs, folder)
-    return [result_of(report, code) for report, code in zip(reports, codes)]  # noqa: B905 - 3.9
+        codes = run_beside(lanes, folder)
+    return [
+        result_of(report, code)
+        for lane, found in zip(reports, codes)  # noqa: B905 - 3.9
+        for report, code in zip(lane, found)  # noqa: B905 - 3.9
+    ]
 
 
 def run_tests(python: Path, rest: Sequence[str], *, coverage: bool) -> int:

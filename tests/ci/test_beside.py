@@ -23,7 +23,7 @@ programs = [
     beside.Program(f"program {at}", [sys.executable, "-c", text], {**os.environ, "AT": str(at)})
     for at, text in enumerate(sys.argv[3:])
 ]
-print(beside.run_beside(programs, Path(sys.argv[1])))
+print(beside.run_beside([programs[:1], programs[1:]], Path(sys.argv[1])))
 """
 
 #: Says that it listens, and waits for what never comes.
@@ -76,9 +76,10 @@ def test_what_the_others_say_comes_whole_behind_the_first_and_each_code_is_told(
     last = f"import sys\nfrom pathlib import Path\nprint('out', flush=True); print('err', file=sys.stderr)\nPath({str(done)!r}).touch()\nsys.exit(3)"
     process = start(tmp_path, first, "print('second')", last)
     output, said = process.communicate(timeout=DEADLINE_SECONDS)
-    assert output.split() == ["first", "second", "out", "err", "[0,", "0,", "3]"]
-    assert "program 1 said meanwhile" in said
-    assert "program 0" not in said
+    told = "first | dev: program 1 | second | dev: program 2 | out | err | [[0], [0, 3]]"
+    assert output.splitlines() == told.split(" | ")
+    begun = sorted(line for line in said.splitlines() if "program" in line)
+    assert begun == ["dev: beside it program 1", "dev: beside it program 2", "dev: program 0"]
 
 
 def test_ctrl_c_ends_all_of_them_and_what_they_said_is_printed(tmp_path: Path) -> None:
@@ -89,7 +90,8 @@ def test_ctrl_c_ends_all_of_them_and_what_they_said_is_printed(tmp_path: Path) -
     output, said = process.communicate(timeout=DEADLINE_SECONDS)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in said
-    assert output.split() == ["begun", "ended"] * 2
+    assert output.split("\n")[:2] == ["begun", "ended"]
+    assert output.split("\n")[2:] == ["dev: program 1", "begun", "ended", ""]
     assert all(map(has_ended, pids))
 
 
