@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import expect
 from tests.browser.runs import HOSTILE_NAMES, address, grid, names, row
+from tests.browser.views import LOOKS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import Route
     from tests.browser.views import View
 
@@ -335,6 +338,59 @@ def test_a_small_curve_that_could_not_be_read_says_so(view: View, api: mapi.Clie
     expect(row(page, "a run")).to_contain_text(
         "no curve. The curve could not be read: There is no"
     )
+
+
+def test_a_project_that_is_not_there_is_told_and_others_are_offered(
+    every_view: View, api: mapi.Client
+) -> None:
+    every_view.expected_statuses.add(422)
+    missing = f"{api.project}-<b>gone</b>"
+    page = every_view.open(f"/runs?{urlencode({'project': missing})}")
+    expect(page.get_by_text(f"There is no project “{missing}” that you can see.")).to_be_visible()
+    expect(page.get_by_text(f"mapi projects create '{missing}'")).to_be_visible()
+    every_view.axe()
+    every_view.check_width()
+    every_view.shoot()
+    page.get_by_role("link", name=api.project or "", exact=True).click()
+    expect(page.get_by_text("This project has no runs yet.")).to_be_visible()
+
+
+def test_a_project_that_is_made_meanwhile_is_shown(view: View, api: mapi.Client) -> None:
+    view.expected_statuses.add(422)
+    made = f"{api.project}-made"
+    page = view.open(f"/runs?project={made}")
+    expect(page.get_by_text(f"There is no project “{made}” that you can see.")).to_be_visible()
+    api.projects.create(made)
+    expect(page.get_by_text("This project has no runs yet.")).to_be_visible()
+
+
+def test_the_mark_of_a_narrow_column_is_its_menu(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    three_runs(api)
+    page = open_view(LOOKS[2]).open(address(api, columns=["status", "name", "params.lr"]))
+    expect(row(page, "first")).to_be_visible()
+    page.get_by_role("button", name="What to do with the column status").click()
+    page.get_by_role("menuitem", name="Sort ascending").click()
+    page.wait_for_url(re.compile("sort=status"))
+    expect(grid(page).get_by_role("columnheader", name="status")).to_have_attribute(
+        "aria-sort", "ascending"
+    )
+    page.get_by_role("button", name="What to do with the column status").click()
+    page.get_by_role("menuitem", name="Hide").click()
+    expect(grid(page).get_by_role("columnheader", name="status")).to_have_count(0)
+
+
+def test_a_table_that_goes_on_to_the_right_shows_it_until_its_end(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    three_runs(api)
+    page = open_view(LOOKS[2]).open(address(api))
+    expect(row(page, "first")).to_be_visible()
+    shade = page.locator("[data-more=right]")
+    expect(shade).to_have_count(1)
+    grid(page).evaluate("(table) => table.scrollTo({ left: table.scrollWidth })")
+    expect(shade).to_have_count(0)
 
 
 def test_keys_lead_to_a_run_and_to_the_filter(view: View, api: mapi.Client) -> None:

@@ -14,6 +14,7 @@ from mapi.config import settings_from
 from mapi.serve.platform import embedded_server
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Request
     from tests.acceptance.platform_servers import Server
     from tests.browser.views import View
 
@@ -50,6 +51,11 @@ def fill(platform: Server, project: str) -> None:
         owner.execute("analyze runs, run_params")
 
 
+def is_further(asked: Request) -> bool:
+    """Say whether a further page of a list is asked for."""
+    return asked.url.endswith("/v1/runs/search") and "cursor" in (asked.post_data or "")
+
+
 def test_ten_thousand_runs_are_scrolled_sorted_and_filtered_with_few_rows_in_the_page(
     view: View, api: mapi.Client, platform: Server
 ) -> None:
@@ -64,12 +70,19 @@ def test_ten_thousand_runs_are_scrolled_sorted_and_filtered_with_few_rows_in_the
         assert drawn < ROWS_DRAWN_MAX, f"{what}: {drawn} rows"
         began = time.monotonic()
 
+    further: list[Request] = []
+    view.page.on("request", lambda asked: further.append(asked) if is_further(asked) else None)
     page = view.open(address(api, columns=["name", "params.seed", "created"]))
     expect(row(page, "run 00000")).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_text("10 000 runs", exact=True)).to_be_visible()
     done("first rows")
+    view.settle()
+    assert further == [], "the head of a list asks for one page"
 
     table = grid(page)
+    table.hover()
+    with page.expect_request(is_further):
+        page.mouse.wheel(0, 200)
     table.focus()
     while row(page, "run 09999").count() == 0:
         assert time.monotonic() - began < WAIT_MS / 1_000, names(page)[-1:]

@@ -31,6 +31,27 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
+#: A page counts what it has asked for and was not answered yet; streams of events are none of it.
+COUNT_REQUESTS: Final = """
+window.__asked = 0;
+window.fetch = ((ask) => (...what) => {
+  window.__asked += 1;
+  return ask(...what).finally(() => { window.__asked -= 1; });
+})(window.fetch);
+"""
+#: What stands where something is still to come.
+WAITING: Final = ".mantine-Skeleton-root, [aria-busy=true], [aria-label='Loading points']"
+#: An answer is drawn, and asks for more, within so many milliseconds.
+QUIET_MS: Final = 100
+IS_SETTLED: Final = """([waiting, quiet]) => {
+  const isBusy = window.__asked > 0 || document.querySelector("#root, main") === null
+    || document.querySelector(waiting) !== null;
+  const now = performance.now();
+  if (isBusy) window.__busyAt = now;
+  return now - (window.__busyAt ??= now) >= quiet;
+}"""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """How somebody looks at a page."""
@@ -74,6 +95,7 @@ class View:
         self.expected_errors: set[str] = set()
         """Parts of what the console calls errors, and the test does not."""
         context.add_init_script(NOTE_VIOLATIONS)
+        context.add_init_script(COUNT_REQUESTS)
         context.on("request", self._note_request)
         context.on("response", self._note_response)
         self.page: Page = context.new_page()
@@ -82,19 +104,20 @@ class View:
         self.page.on("dialog", self._note_dialog)
 
     def open(self, address: str) -> Page:
-        """Go to an address of the server and wait until it has nothing to load any more."""
+        """Go to an address of the server; what its page asks for may still be under way."""
         self.page.goto(address if "://" in address else self.url + address)
-        self.settle()
         return self.page
 
     def settle(self) -> None:
-        """Wait until no request has been under way for half a second, but streams of events."""
-        self.page.wait_for_load_state("domcontentloaded")
-        self.page.wait_for_function("document.querySelector('#root, main') !== null")
-        self.page.wait_for_load_state("load")
+        """Wait until nothing is asked for and nothing stands where something is still to come."""
+        self.page.evaluate("delete window.__busyAt")
+        self.page.wait_for_function(IS_SETTLED, arg=[WAITING, QUIET_MS], polling=25)
 
     def shoot(self, part: str = "") -> Path:
-        """Keep a screenshot, called after the test, the look and a part of one's own."""
+        """Keep a screenshot, called after the test, the look and a part of one's own.
+
+        Of a page as it is: who wants what it comes to settles it before.
+        """
         SCREENSHOTS.mkdir(exist_ok=True)
         path = SCREENSHOTS / f"{self.name}{f'.{part}' if part else ''}.{self.look}.png"
         self.page.screenshot(path=path, animations="disabled", caret="hide")
@@ -107,6 +130,7 @@ class View:
             within: a selector; by default the whole page.
             without: selectors of what is left out.
         """
+        self.settle()
         self.page.evaluate(AXE.read_text("utf-8"))
         found = self.page.evaluate(
             "([within, without, tags]) => axe.run("
@@ -118,6 +142,7 @@ class View:
 
     def check_width(self) -> None:
         """Check that nothing makes the page wider than the window: it would scroll sideways."""
+        self.settle()
         width = self.page.evaluate("document.documentElement.scrollWidth")
         assert width <= self.look.width, f"the page is {width} px wide"
 

@@ -3,7 +3,7 @@ import createClient, { type Middleware } from "openapi-fetch";
 import type { components, paths } from "@/api/schema";
 
 export type Schemas = components["schemas"];
-export type Problem = Schemas["Problem"];
+type Problem = Schemas["Problem"];
 
 /** What the server answered instead of a result (RFC 9457), or that it did not answer. */
 export class ApiError extends Error {

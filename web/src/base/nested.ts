@@ -1,7 +1,7 @@
 /** Nested keys: a dot nests, `\.` is a dot of the key itself (`a.b`, `a\.b`), and `\\` a backslash. */
 
 /** A key and what stands below it. */
-export interface Node<T> {
+interface Node<T> {
   /** The last part of its key, with no escapes. */
   name: string;
   /** Its whole key, as it is written. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { shortNumber, wholeNumber } from "@/base/numbers";
+import { isNumeral, shortNumber, wholeNumber } from "@/base/numbers";
 
 test.each([
   [0, "0"],
@@ -34,4 +34,14 @@ test("what is written is within half a unit of the fourth digit", () => {
 
 test("counts keep every digit", () => {
   expect(wholeNumber(1234567)).toBe("1 234 567");
+});
+
+test("what programs write as numbers are numbers, and nothing beside them is", () => {
+  fc.assert(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+      expect(isNumeral(String(value))).toBe(true);
+    }),
+  );
+  const others = ["", ".", "1,5", "0x10", "1_000", "NaN", "Infinity", "1e", " 1", "1 "];
+  expect(others.filter(isNumeral)).toEqual([]);
 });

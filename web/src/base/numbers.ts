@@ -23,6 +23,13 @@ export function shortNumber(value: number | null | undefined): string {
   return minus(trimmed((rounded / 10 ** (3 * order)).toPrecision(4))) + (SUFFIXES[order] ?? "");
 }
 
+const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+
+/** Returns whether a text is a number as programs write it, and nothing beside it. */
+export function isNumeral(text: string): boolean {
+  return NUMERAL.test(text);
+}
+
 /** Returns a count with separators: it is exact. */
 export function wholeNumber(value: number): string {
   return value.toLocaleString("en-US").replaceAll(",", " ");

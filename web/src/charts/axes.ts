@@ -21,7 +21,7 @@ export function axisName(axis: Axis): string {
 }
 
 /** Returns the viewer's distance from UTC at a moment. */
-export function zoneName(moment: Date): string {
+function zoneName(moment: Date): string {
   const minutes = -moment.getTimezoneOffset();
   if (minutes === 0) return "UTC";
   const hours = Math.floor(Math.abs(minutes) / 60);

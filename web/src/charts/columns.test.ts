@@ -7,7 +7,6 @@ import {
   entriesIn,
   lastStepOf,
   nearestEntry,
-  NO_POINTS,
   stepsIn,
 } from "@/charts/columns";
 
@@ -90,7 +89,7 @@ test("points that are not behind all that is known are refused", () => {
   ]);
   expect(appendPoints(known, ofPoints([[5, 0, 2]]))).toBeNull();
   expect(appendPoints(known, ofPoints([[3, 0, 2]]))).toBeNull();
-  expect(appendPoints(NO_POINTS, ofPoints([[3, 0, 2]]))?.length).toBe(1);
+  expect(appendPoints(ofPoints([]), ofPoints([[3, 0, 2]]))?.length).toBe(1);
 });
 
 test("the entries of a stretch are those that touch it", () => {
@@ -120,5 +119,5 @@ test("the nearest entry is the nearest", () => {
       expect(Math.abs((data.firstX[found] ?? NaN) - x)).toBe(least);
     }),
   );
-  expect(lastStepOf(NO_POINTS)).toBe(-1);
+  expect(lastStepOf(ofPoints([]))).toBe(-1);
 });

@@ -45,7 +45,7 @@ type Wire = number | string;
 const WORDS: Record<string, number> = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity };
 
 /** Returns the number that the wire's word or number means. */
-export function numberFromWire(value: Wire): number {
+function numberFromWire(value: Wire): number {
   return typeof value === "number" ? value : (WORDS[value] ?? NaN);
 }
 
@@ -79,7 +79,7 @@ function fill(length: number, entry: (at: number) => Record<Name, number>): Colu
 }
 
 /** Returns the entry that one point is. */
-export function pointEntry(x: number, step: number, value: number): Record<Name, number> {
+function pointEntry(x: number, step: number, value: number): Record<Name, number> {
   const finite = Number.isFinite(value) ? value : NaN;
   return {
     firstX: x,
@@ -250,7 +250,7 @@ export function nearestEntry(columns: Columns, x: number): number {
 }
 
 /** Returns the first place of an ascending column that is not below a value. */
-export function lowerBound(column: Float64Array, value: number): number {
+function lowerBound(column: Float64Array, value: number): number {
   let low = 0;
   let high = column.length;
   while (low < high) {
@@ -260,12 +260,3 @@ export function lowerBound(column: Float64Array, value: number): number {
   }
   return low;
 }
-
-export const NO_POINTS: CurveData = {
-  ...fill(0, () => pointEntry(0, 0, 0)),
-  total: 0,
-  withoutX: 0,
-  leftOut: 0,
-  isExact: true,
-  pruned: null,
-};

@@ -18,7 +18,7 @@ import type { ChartSettings } from "@/charts/settings";
 import { useShown } from "@/charts/shown";
 import { symbols } from "@/charts/symbols";
 
-export interface CurveChartProps {
+interface CurveChartProps {
   /** The key of the metric; what it ends with says the unit. */
   readonly name: string;
   /** Its lines; all of them stand in the legend, the first ones are drawn. */

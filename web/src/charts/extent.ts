@@ -96,7 +96,7 @@ export function countWithoutPlace(columns: Columns, x: Range, scale: Scale): Cou
   return scale.kind === "linear" ? NOTHING : countOutside(columns, x, [Number.MIN_VALUE, Infinity]);
 }
 
-export interface Nonfinite {
+interface Nonfinite {
   readonly nans: number;
   readonly plusInfinities: number;
   readonly minusInfinities: number;

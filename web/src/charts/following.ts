@@ -16,7 +16,7 @@ import type { Range } from "@/charts/scales";
 import { spliced, stepsToAsk } from "@/charts/stretches";
 
 /** What is known of a series without its points; as it grows, the curve does. */
-export interface Head {
+interface Head {
   /** Points that can be read. */
   readonly count: number;
   readonly lastStep: number | null;
@@ -45,7 +45,7 @@ export interface LoadedLine {
   readonly isLoading: boolean;
 }
 
-export interface Wanted {
+interface Wanted {
   readonly axis: Axis;
   /** What is zoomed to; null: all. */
   readonly seen: Range | null;
@@ -160,7 +160,7 @@ function useFollowing(
 }
 
 /** Whether a series has other points than its curve. */
-export function isBehind(source: Pick<LineSource, "head" | "attempt">, known: CurveData | null) {
+function isBehind(source: Pick<LineSource, "head" | "attempt">, known: CurveData | null) {
   const { head, attempt } = source;
   if (head === null || known === null || head.lastStep === null) return false;
   // Of one attempt no head says how many there are.

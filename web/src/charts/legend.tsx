@@ -6,7 +6,7 @@ import { shortNumber } from "@/base/numbers";
 import type { LineSource } from "@/charts/following";
 import classes from "@/charts/legend.module.css";
 
-export interface LegendProps {
+interface LegendProps {
   readonly lines: readonly LineSource[];
   readonly isShown: (id: string) => boolean;
   /** Shows a line or takes it out of the drawing. */

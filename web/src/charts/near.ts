@@ -4,7 +4,7 @@ import { useEffect, useState, type RefObject } from "react";
 /** So far below the edge a chart begins to load. */
 const MARGIN = "300px";
 
-export interface Nearness {
+interface Nearness {
   readonly isNear: boolean;
   /** In pixels; 0 where it is not known yet. */
   readonly width: number;

@@ -5,9 +5,9 @@ import type { Schemas } from "@/api/client";
  * The server sorts a curve by its axis in memory, and takes a million points; a few less are asked
  * for, as a run may log meanwhile.
  */
-export const SORTED_MAX = 990_000;
+const SORTED_MAX = 990_000;
 
-export interface Newest {
+interface Newest {
   /** The first step of those that are drawn. */
   readonly from: number;
   /** Points of lower steps. */

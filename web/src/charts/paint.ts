@@ -3,7 +3,7 @@ import type { Path } from "@/charts/polylines";
 import { markCorners, type Box, type Shape } from "@/charts/scene";
 
 /** The part of a canvas that is drawn with. */
-export type Pen = Pick<
+type Pen = Pick<
   CanvasRenderingContext2D,
   | "save"
   | "restore"

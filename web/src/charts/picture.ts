@@ -123,7 +123,7 @@ export function pictureOf(
 }
 
 /** What stands under a chart. */
-export interface Notes {
+interface Notes {
   /** How many points the drawing stands for, and whether each is drawn. */
   readonly points: string;
   /** What is not, or not wholly, in the drawing; each a sentence. */

@@ -35,7 +35,7 @@ export function useColours(): Colours {
   return useMemo(() => coloursOf(document.body), [scheme]); // eslint-disable-line react-hooks/exhaustive-deps -- the tokens follow the scheme
 }
 
-export interface PlotProps {
+interface PlotProps {
   readonly name: string;
   readonly axis: Axis;
   readonly lines: readonly DrawnLine[];

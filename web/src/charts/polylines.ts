@@ -155,7 +155,7 @@ function hasValue(columns: Columns, at: number, { x, y }: Projection): boolean {
 
 export type MarkKind = "nan" | "plus" | "minus";
 
-export interface Mark {
+interface Mark {
   readonly kind: MarkKind;
   readonly x: number;
   /** The entry that it stands for; others of its kind may lie under it. */

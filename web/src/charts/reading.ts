@@ -126,7 +126,7 @@ export async function readNewer(
 /** Most points of one page. */
 const PAGE = 10_000;
 
-export interface ExactPoint {
+interface ExactPoint {
   readonly step: number;
   /** Whole microseconds since 1970 UTC. */
   readonly time: number;

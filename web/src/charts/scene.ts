@@ -64,7 +64,7 @@ const DOT_DISTANCE = 12;
 const FAINT = 0.2;
 
 /** Returns how a view is laid over a box. */
-export function projection(view: View, box: Box): Projection {
+function projection(view: View, box: Box): Projection {
   const x = pixels(view.x, box.left, box.width);
   const y = pixels(view.y, box.top + box.height, -box.height);
   return {

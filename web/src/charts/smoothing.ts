@@ -10,7 +10,7 @@ import type { Columns } from "@/charts/columns";
 export const WEIGHTS = [0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999] as const;
 
 /** How far an average has come: the sum so far, and the share of it that real points have. */
-export interface Average {
+interface Average {
   readonly sum: number;
   readonly share: number;
 }

@@ -8,7 +8,7 @@ import type { DrawnLine, View } from "@/charts/scene";
 const ZOOM = 0.5;
 const PAN = 0.25;
 
-export interface Steered {
+interface Steered {
   readonly lines: readonly DrawnLine[];
   readonly view: View;
   /** All that the axis has; zooming stays inside. */

@@ -23,7 +23,7 @@ export function pinched(seen: Range, { from, to }: { from: Pair; to: Pair }, lim
   return [low, low + next];
 }
 
-export interface Hearing {
+interface Hearing {
   /** Where the drawing lies in its element, in pixels. */
   readonly box: () => { left: number; width: number };
   readonly onPoint: (share: number) => void;

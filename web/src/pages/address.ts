@@ -26,6 +26,20 @@ export function rootSearch(search: Raw): RootSearch {
   return typeof project === "string" && project !== "" ? { project } : {};
 }
 
+/** Returns an address's search without the members that say nothing: it holds what was chosen. */
+export function withoutNothing<Search extends object>(search: Search): Search {
+  const kept = Object.entries(search).filter(
+    ([, value]: [string, unknown]) =>
+      value !== undefined && !(Array.isArray(value) && value.length === 0),
+  );
+  return Object.fromEntries(kept) as Search;
+}
+
+/** Returns what a way to another page keeps of the search of this one: the project. */
+export function keepProject({ project }: { project?: string | undefined }): RootSearch {
+  return project === undefined ? {} : { project };
+}
+
 /**
  * Returns a reader that leaves nothing of what it does not understand: the router lays what it returns
  * over what it has parsed, and a page would meet a number where it knows texts only.

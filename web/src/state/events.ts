@@ -8,7 +8,7 @@ import type { StreamNews, StreamState } from "@/state/stream";
 import { StreamHub, type Tell } from "@/state/stream_hub";
 import { BEAT_SECONDS, type FromWorker, type ToWorker } from "@/state/stream_messages";
 
-export type { FrameKind, StreamNews, StreamState } from "@/state/stream";
+export type { StreamNews, StreamState } from "@/state/stream";
 
 /** A frame of a project: runs whose row in a table may have changed. */
 export interface ProjectFrame {

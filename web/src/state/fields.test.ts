@@ -1,15 +1,5 @@
 import { expect, test } from "vitest";
-import { fieldText, quoted, seriesText } from "@/state/fields";
-
-test.each([
-  ["loss", {}, "loss"],
-  ["loss", { split: "val", fold: "3" }, "loss{split=val,fold=3}"],
-  ["loss", { scope: "a b/c" }, 'loss{scope="a b/c"}'],
-  ["loss", { split: "in" }, 'loss{split="in"}'],
-  ["loss", { split: "" }, 'loss{split=""}'],
-])("%s with %o is written %s", (key, labels, text) => {
-  expect(seriesText(key, labels)).toBe(text);
-});
+import { fieldText, quoted } from "@/state/fields";
 
 test("keys stand in quotes where they have to", () => {
   expect(fieldText("params", "fit.draws")).toBe("params.fit.draws");

@@ -27,18 +27,13 @@ const BARE = /^[A-Za-z0-9_][A-Za-z0-9_./:@+-]*$/;
 /** Words of the language, which a text may not be without quotes. */
 const WORD = /^(and|or|not|in|is|missing|nan)$/i;
 
-/** Writes a series as the search language has it: `loss{split=val}`. */
-export function seriesText(key: string, labels: Record<string, string>): string {
-  const named = Object.entries(labels).map(([name, value]) => `${name}=${labelText(value)}`);
-  return named.length === 0 ? key : `${key}{${named.join(",")}}`;
-}
-
 /** Writes a param or a tag as a column, a sort or a filter names it. */
 export function fieldText(family: "params" | "tags", key: string): string {
   return `${family}.${PATH.test(key) ? key : quoted(key)}`;
 }
 
-function labelText(value: string): string {
+/** Writes the value of a label: in quotes where it has to be. */
+export function labelText(value: string): string {
   return BARE.test(value) && !WORD.test(value) ? value : quoted(value);
 }
 

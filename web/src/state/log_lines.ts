@@ -18,14 +18,14 @@ const PAGE_LETTERS = 1 << 20;
 /** New lines are asked for at most so often. */
 const REFRESH_MS = 400;
 
-export interface LogFilter {
+interface LogFilter {
   level: Schemas["LogLevel"];
   text: string;
   /** Where reading begins: at the newest lines, or at the first. */
   from: "newest" | "first";
 }
 
-export interface LogState {
+interface LogState {
   lines: readonly LogLine[];
   /** Nothing was read yet. */
   isFirst: boolean;
@@ -44,7 +44,7 @@ export const NOTHING_READ: LogState = {
   error: null,
 };
 
-export type LogNews =
+type LogNews =
   | { type: "clear" }
   | { type: "later" | "earlier"; lines: readonly LogLine[]; prunedCount: number; isEnd: boolean }
   | { type: "failed"; error: Error };

@@ -60,7 +60,7 @@ test("what has a name that is none of ours is called by it, in full, and by who 
     { ...item("samples", 0), labels: { split: "val" }, name: "samples{split=val}" },
   ];
   expect(groupsOf(others).map((group) => group.name)).toEqual([
-    'samples{split="val"}',
+    "samples{split=val}",
     name,
     `${name}, rank=2`,
   ]);

@@ -2,11 +2,11 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
 
-export type Parsed = Schemas["ParsedFilter"];
+type Parsed = Schemas["ParsedFilter"];
 export type Fault = Schemas["ProblemFault"];
 export type Candidate = Schemas["Candidate"];
 
-export interface Typed {
+interface Typed {
   project: string;
   filter?: string;
   columns?: string;

@@ -7,7 +7,7 @@ import { Throttle } from "@/state/throttle";
 const PAUSE_MS = 1_000;
 
 /** Parts of a run, as the keys of its answers name them. */
-export type RunPart = "facts" | "life" | "attempts";
+type RunPart = "facts" | "life" | "attempts";
 
 /** Reads parts of a run anew: one reading at a time, and once more behind what was asked for meanwhile. */
 export class RunRenewal {

@@ -9,7 +9,7 @@ export type Param = Schemas["ParamFacts"];
 export type Attempt = Schemas["AttemptFacts"];
 export type LifeEntry = Schemas["LifeEntry"];
 export type DocumentPlace = Schemas["DocumentPlace"];
-export type StoredDocument = Schemas["DocumentFacts"];
+type StoredDocument = Schemas["DocumentFacts"];
 
 /** The largest page of the life of a run. */
 const LIFE_PAGE = 500;

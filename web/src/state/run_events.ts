@@ -28,17 +28,17 @@ export interface TrackingFrame {
   /** More changed than the frame holds, or something was taken away. */
   is_partial: boolean;
 }
-export interface LogFrame {
+interface LogFrame {
   type: "log";
   lines: Schemas["LogLineFacts"][];
 }
-export interface WarningFrame {
+interface WarningFrame {
   type: "warning";
   code: Schemas["WarningCode"];
   message: string;
   counts: Record<string, number>;
 }
-export interface DeletedFrame {
+interface DeletedFrame {
   type: "deleted";
 }
 export type RunFrame = StatusFrame | TrackingFrame | LogFrame | WarningFrame | DeletedFrame;

@@ -5,11 +5,15 @@ function series(key: string, labels: Record<string, string>, count = 1): Series 
   return { key, labels, count } as Series;
 }
 
-test("a series is named by its key and labels", () => {
-  expect(seriesName({ key: "loss", labels: {} })).toBe("loss");
-  expect(seriesName({ key: "loss", labels: { split: 'a"b', rank: "1" } })).toBe(
-    'loss{split="a\\"b", rank="1"}',
-  );
+test.each([
+  ["loss", {}, "loss"],
+  ["loss", { split: "val", fold: "3" }, "loss{fold=3,split=val}"],
+  ["loss", { split: 'a"b', rank: "1" }, 'loss{rank=1,split="a\\"b"}'],
+  ["loss", { scope: "a b/c" }, 'loss{scope="a b/c"}'],
+  ["loss", { split: "in" }, 'loss{split="in"}'],
+  ["loss", { split: "" }, 'loss{split=""}'],
+])("%s with %o is named %s, as a filter writes it", (key, labels, text) => {
+  expect(seriesName({ key, labels })).toBe(text);
 });
 
 test("the labels of a series are told for people", () => {
@@ -33,7 +37,7 @@ test("what changed takes the place of what was known, what is new stands behind"
   const changed = [series("b", {}), series("a", { rank: "1" }, 7)];
   expect(withChanged(known, changed).map((one) => [seriesName(one), one.count])).toEqual([
     ["a", 1],
-    ['a{rank="1"}', 7],
+    ["a{rank=1}", 7],
     ["b", 1],
   ]);
 });

@@ -1,6 +1,7 @@
 /** The series of a run, with their summaries. */
 import { queryOptions } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { labelText } from "@/state/fields";
 import { runKey } from "@/state/run";
 
 export type Series = Schemas["SeriesSummary"];
@@ -33,12 +34,12 @@ export function seriesQuery(run: string) {
   });
 }
 
-/** Returns the name of a series as a filter writes it: `loss{split="eval"}`. */
+/** Returns the name of a series as the server's parser prints it: `loss{fold=3,split=val}`. */
 export function seriesName(series: Pick<Series, "key" | "labels">): string {
   const labels = Object.entries(series.labels)
-    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-    .join(", ");
-  return labels === "" ? series.key : `${series.key}{${labels}}`;
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, value]) => `${name}=${labelText(value)}`);
+  return labels.length === 0 ? series.key : `${series.key}{${labels.join(",")}}`;
 }
 
 const WRITERS: ReadonlySet<string> = new Set(["stream", "rank"]);

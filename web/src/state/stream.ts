@@ -2,7 +2,7 @@
 
 /** What the server names its frames; an `EventSource` hears only what it was told to listen for. */
 const KINDS = ["runs", "status", "tracking", "log", "warning", "deleted"] as const;
-export type FrameKind = (typeof KINDS)[number];
+type FrameKind = (typeof KINDS)[number];
 export type StreamState = "connecting" | "live" | "lost";
 
 /** What a follower of a stream hears. */

@@ -4,7 +4,7 @@ import { Stream, type StreamNews } from "@/state/stream";
 export type Tell = (news: StreamNews) => void;
 
 /** What a hub needs of a stream. */
-export type Open = (path: string, tell: Tell) => Pick<Stream, "state" | "close">;
+type Open = (path: string, tell: Tell) => Pick<Stream, "state" | "close">;
 
 export class StreamHub {
   readonly #open: Open;

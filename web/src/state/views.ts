@@ -13,7 +13,7 @@ export interface ViewContent {
 }
 
 /** Whose views: those of an experiment, or without one those of a project as a whole. */
-export interface ViewsPlace {
+interface ViewsPlace {
   project: string;
   experiment?: string | undefined;
 }

@@ -12,7 +12,7 @@ const LABEL_WIDTH_MIN = 28;
 const TICK_WIDTH = 110;
 
 /** Where a lane stands, in pixels from the top of all lanes. */
-export interface LanePlace {
+interface LanePlace {
   lane: number;
   top: number;
   height: number;
@@ -28,7 +28,7 @@ export function placesOf(spans: Spans): LanePlace[] {
   });
 }
 
-export interface Look {
+interface Look {
   width: number;
   height: number;
   /** How far the lanes are scrolled. */
@@ -42,7 +42,7 @@ export interface Look {
 }
 
 /** The colours of the page, read from its variables. */
-export interface Inks {
+interface Inks {
   surface: string;
   raised: string;
   text: string;

@@ -11,7 +11,7 @@ export const SPANS_MAX = 250_000;
 /** Columns are made anew when this much more has come: not for each of 50 pages. */
 const GROWTH = 1.5;
 
-export interface Reading {
+interface Reading {
   spans: Spans | null;
   isReading: boolean;
   /** There are more than are drawn. */

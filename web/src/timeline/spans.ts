@@ -18,7 +18,7 @@ export interface RawSpan {
 }
 
 /** One thread or task of one stream and rank. */
-export interface Lane {
+interface Lane {
   stream: string;
   rank: number;
   /** From 1, in the order of their first spans; the number that a system gives a thread says nothing. */

@@ -5,7 +5,7 @@ import classes from "@/widgets/editable_markdown.module.css";
 import { Failure } from "@/widgets/failure";
 import { MarkdownText } from "@/widgets/markdown";
 
-export interface EditableMarkdownProps {
+interface EditableMarkdownProps {
   text: string;
   /** What the text is, for those who do not see where it stands. */
   label: string;

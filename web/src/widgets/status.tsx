@@ -3,7 +3,7 @@ import type { ReactElement } from "react";
 import type { Schemas } from "@/api/client";
 import classes from "@/widgets/status.module.css";
 
-export type RunStatus = Schemas["RunStatus"];
+type RunStatus = Schemas["RunStatus"];
 
 /** The shapes differ, so that colours need not be told apart. */
 const MARKS: Record<RunStatus, string> = {

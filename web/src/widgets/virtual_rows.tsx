@@ -1,6 +1,7 @@
 /** A long list of which only the rows in sight are drawn; rows may have any height. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactElement, type ReactNode, useRef } from "react";
+import { MoreRight, shadedFrame } from "@/widgets/more_right";
 import classes from "@/widgets/virtual_rows.module.css";
 
 interface Props {
@@ -28,33 +29,36 @@ export function VirtualRows(props: Props): ReactElement {
     overscan: 12,
   });
   return (
-    <div
-      ref={box}
-      className={`${classes.box} ${className ?? ""}`}
-      tabIndex={0}
-      role={role}
-      aria-label={label}
-      {...(role === "table" ? { "aria-rowcount": count + (head === undefined ? 0 : 1) } : {})}
-    >
-      {head}
+    <div className={shadedFrame}>
       <div
-        className={classes.rows}
-        style={{ height: rows.getTotalSize() }}
-        role={role === "table" ? "rowgroup" : "presentation"}
+        ref={box}
+        className={`${classes.box} ${className ?? ""}`}
+        tabIndex={0}
+        role={role}
+        aria-label={label}
+        {...(role === "table" ? { "aria-rowcount": count + (head === undefined ? 0 : 1) } : {})}
       >
-        {rows.getVirtualItems().map((item) => (
-          <div
-            key={item.key}
-            data-index={item.index}
-            ref={rows.measureElement}
-            className={classes.row}
-            role="presentation"
-            style={{ transform: `translateY(${item.start}px)` }}
-          >
-            {children(item.index)}
-          </div>
-        ))}
+        {head}
+        <div
+          className={classes.rows}
+          style={{ height: rows.getTotalSize() }}
+          role={role === "table" ? "rowgroup" : "presentation"}
+        >
+          {rows.getVirtualItems().map((item) => (
+            <div
+              key={item.key}
+              data-index={item.index}
+              ref={rows.measureElement}
+              className={classes.row}
+              role="presentation"
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              {children(item.index)}
+            </div>
+          ))}
+        </div>
       </div>
+      <MoreRight scroller={box} />
     </div>
   );
 }

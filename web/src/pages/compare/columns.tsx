@@ -28,7 +28,7 @@ export function useColumns(): readonly Column[] {
 }
 
 /** The mark of a run's colour. */
-export function Swatch(props: { colour: number }): ReactElement {
+function Swatch(props: { colour: number }): ReactElement {
   const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
   return (
     <span

@@ -1,4 +1,5 @@
 /** The filter that finds a run by a part of its name, or by its id; pure. */
+import { quoted } from "@/state/fields";
 
 /** Returns a filter in the search's own words; `null`: every run. */
 export function findFilter(text: string): string | null {
@@ -7,9 +8,4 @@ export function findFilter(text: string): string | null {
   if (part === "") return null;
   if (/^run_[0-9a-f-]{36}$/.test(part)) return `id = ${quoted(part)}`;
   return `name ~ ${quoted(`*${part}*`)}`;
-}
-
-/** In quotes, backslashes and quotes are escaped. */
-function quoted(text: string): string {
-  return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }

@@ -4,6 +4,7 @@ import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { counted } from "@/base/counts";
+import { withoutNothing } from "@/pages/address";
 import { AddRun } from "@/pages/compare/add_run";
 import {
   idsFromText,
@@ -91,15 +92,6 @@ export function ComparePage(): ReactElement {
       )}
     </>
   );
-}
-
-/** What is not chosen is no part of the address. */
-function withoutNothing<T extends object>(search: T): T {
-  const kept = Object.entries(search).filter(
-    ([, value]: [string, unknown]) =>
-      value !== undefined && !(Array.isArray(value) && value.length === 0),
-  );
-  return Object.fromEntries(kept) as T;
 }
 
 function Chosen(props: {

@@ -7,7 +7,7 @@ type Summary = Schemas["SeriesSummary"];
 
 export const STATS = ["last", "min", "max", "mean", "count", "nonfinite"] as const;
 export type SeriesStat = (typeof STATS)[number];
-export type Direction = "min" | "max";
+type Direction = "min" | "max";
 
 /** Returns a number of a summary; `null`: the run has no such series, or no finite value. */
 export function statOf(summary: Summary | null | undefined, stat: SeriesStat): number | null {

@@ -5,6 +5,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { wholeNumber } from "@/base/numbers";
 import { experimentProgram } from "@/base/programs";
+import { keepProject, withoutNothing } from "@/pages/address";
 import { ExperimentActions } from "@/pages/experiments/actions";
 import { experimentsQuery } from "@/pages/experiments/data";
 import { DeleteDialog, MakeDialog } from "@/pages/experiments/dialogs";
@@ -59,7 +60,8 @@ export function ExperimentsPage(): ReactElement {
           onSeek={(text) => {
             void navigate({
               replace: true,
-              search: (previous) => without({ ...previous, q: text }, text === "" ? "q" : null),
+              search: (previous) =>
+                withoutNothing({ ...previous, q: text === "" ? undefined : text }),
             });
           }}
         />
@@ -74,7 +76,7 @@ export function ExperimentsPage(): ReactElement {
           onChange={(wanted) => {
             void navigate({
               search: (previous) =>
-                wanted === "open" ? without(previous, "show") : { ...previous, show: wanted },
+                withoutNothing({ ...previous, show: wanted === "open" ? undefined : wanted }),
             });
           }}
         />
@@ -243,7 +245,7 @@ function ExperimentRows(props: {
               <Link
                 to="/experiments/$experiment"
                 params={{ experiment: experiment.id }}
-                search={(previous) => pick(previous.project)}
+                search={keepProject}
               >
                 {experiment.name}
               </Link>
@@ -278,15 +280,4 @@ function ExperimentRows(props: {
       </tbody>
     </Rows>
   );
-}
-
-/** Returns an address's search without one of its parts. */
-function without<T extends object>(search: T, part: keyof T | null): T {
-  const rest = { ...search };
-  if (part !== null) Reflect.deleteProperty(rest, part);
-  return rest;
-}
-
-function pick(project: string | undefined): { project?: string } {
-  return project === undefined ? {} : { project };
 }

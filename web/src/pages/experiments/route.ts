@@ -4,13 +4,11 @@ import { exactly } from "@/pages/address";
 import { readSearch } from "@/pages/runs/address";
 import { rootRoute } from "@/pages/root";
 
-export const SHOWN = ["open", "archived", "all"] as const;
-
-export interface ExperimentsSearch {
+interface ExperimentsSearch {
   /** Part of a name. */
   q?: string;
   /** Open ones where it is absent. */
-  show?: Exclude<(typeof SHOWN)[number], "open">;
+  show?: "archived" | "all";
   /** The newest first where it is absent; a minus before it turns the order round. */
   sort?: string;
 }

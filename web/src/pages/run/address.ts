@@ -16,13 +16,13 @@ export const RUN_TABS = [
 export type RunTab = (typeof RUN_TABS)[number];
 
 export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** What Overview shows key by key. */
-export const DOCUMENTS = ["environment", "config", "spec"] as const;
+const DOCUMENTS = ["environment", "config", "spec"] as const;
 export type DocumentName = (typeof DOCUMENTS)[number];
 
-export interface RunAddress extends ChartsAddress, RunsSearch {
+interface RunAddress extends ChartsAddress, RunsSearch {
   tab?: RunTab;
   /** Only what this attempt wrote; without it each step has its newest attempt. */
   attempt?: number;

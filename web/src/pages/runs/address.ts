@@ -1,4 +1,5 @@
 /** What the address of a table of runs holds, so that a link shows the same. */
+import { withoutNothing } from "@/pages/address";
 import { areDefault } from "@/pages/runs/columns";
 
 export interface RunsSearch {
@@ -28,7 +29,7 @@ export const CHOSEN_IN_ADDRESS_MAX = 20;
 export function readSearch(search: Record<string, unknown>): RunsSearch {
   const columns = texts(search.columns).slice(0, COLUMNS_MAX);
   const chosen = texts(search.chosen).slice(0, CHOSEN_IN_ADDRESS_MAX);
-  return withoutEmpty({
+  return withoutNothing<RunsChange>({
     filter: text(search.filter),
     sort: text(search.sort),
     columns: columns.length === 0 || areDefault(columns) ? undefined : columns,
@@ -44,7 +45,7 @@ export function changedSearch<Search extends RunsSearch>(
   search: Search,
   change: RunsChange,
 ): Search {
-  return withoutEmpty({ ...search, ...change }) as Search;
+  return withoutNothing({ ...search, ...change });
 }
 
 function text(value: unknown): string | undefined {
@@ -56,9 +57,4 @@ function text(value: unknown): string | undefined {
 function texts(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((one: unknown) => text(one) ?? []);
-}
-
-function withoutEmpty(search: RunsChange): RunsSearch {
-  const parts: [string, unknown][] = Object.entries(search);
-  return Object.fromEntries(parts.filter(([, value]) => value !== undefined));
 }

@@ -2,7 +2,7 @@
 import { useCallback, useMemo, useState } from "react";
 import { CHOSEN_IN_ADDRESS_MAX, type RunsChange, type RunsSearch } from "@/pages/runs/address";
 
-export interface Choosing {
+interface Choosing {
   chosen: ReadonlySet<string>;
   choose: (ids: readonly string[], isChosen: boolean) => void;
 }

@@ -1,7 +1,7 @@
 /** Columns of the table: what the server is asked for, and how each one looks. Texts are the server's. */
 
 /** What a column's values are, so that each kind is drawn in one way. */
-export type ColumnKind = "status" | "text" | "number" | "time" | "duration" | "value";
+type ColumnKind = "status" | "text" | "number" | "time" | "duration" | "value";
 
 export interface ColumnLook {
   /** The column in the search language, in the spelling that the address has. */
@@ -158,7 +158,7 @@ export function areDefault(columns: readonly string[]): boolean {
   );
 }
 
-export type SortDirection = "ascending" | "descending" | null;
+type SortDirection = "ascending" | "descending" | null;
 
 /** Returns how a sort orders a column; the address without one begins with the newest run. */
 export function directionOf(sort: string | undefined, column: string): SortDirection {

@@ -4,7 +4,7 @@ import { api, bodyOf, type Schemas } from "@/api/client";
 import type { ColumnLook } from "@/pages/runs/columns";
 import { fieldText, type Fields, quoted } from "@/state/fields";
 
-export type RunGroups = Schemas["RunGroups"];
+type RunGroups = Schemas["RunGroups"];
 export type RunGroup = Schemas["RunGroup"];
 export type GroupValue = RunGroup["by"][string];
 type Statistic = Schemas["SeriesStat"];

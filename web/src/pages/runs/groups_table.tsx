@@ -1,7 +1,7 @@
 /** Runs summed up in groups of equal values: how many, mean and deviation, smallest and largest. */
 import { Skeleton } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
-import type { ReactElement } from "react";
+import { type ReactElement, useRef } from "react";
 import { shortNumber, wholeNumber } from "@/base/numbers";
 import { type ColumnLook, lookOf } from "@/pages/runs/columns";
 import {
@@ -16,6 +16,7 @@ import classes from "@/pages/runs/groups_table.module.css";
 import { useRefresh } from "@/state/refresh";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
+import { MoreRight, shadedFrame } from "@/widgets/more_right";
 
 interface GroupsProps {
   project: string;
@@ -28,6 +29,7 @@ interface GroupsProps {
 
 export function GroupsTable(props: GroupsProps): ReactElement {
   const { project, filters, by, looks, onGroup } = props;
+  const scroller = useRef<HTMLDivElement>(null);
   const summed = summable(looks);
   const metrics = summed.slice(0, SUMMED_MAX);
   const answers = useQueries({
@@ -62,74 +64,83 @@ export function GroupsTable(props: GroupsProps): ReactElement {
     ({ data }) => new Map(data?.groups.map((group) => [keyOf(group, by), group])),
   );
   return (
-    <div className={classes.scroller} tabIndex={0} role="region" aria-label="Groups of runs">
-      <table className={classes.table}>
-        <thead>
-          <tr>
-            <th scope="col" rowSpan={2} className={classes.by}>
-              {lookOf(by).label}
-            </th>
-            <th scope="col" rowSpan={2} className={classes.number}>
-              Runs
-            </th>
-            {metrics.map(({ text, label, detail }) => (
-              <th key={text} scope="colgroup" colSpan={5} className={classes.metric} title={text}>
-                <bdi>{label}</bdi> <span className={classes.detail}>{detail}</span>
+    <div className={`${classes.frame} ${shadedFrame}`}>
+      <div
+        ref={scroller}
+        className={classes.scroller}
+        tabIndex={0}
+        role="region"
+        aria-label="Groups of runs"
+      >
+        <table className={classes.table}>
+          <thead>
+            <tr>
+              <th scope="col" rowSpan={2} className={classes.by}>
+                {lookOf(by).label}
               </th>
-            ))}
-          </tr>
-          <tr>
-            {metrics.flatMap(({ text }) =>
-              ["n", "mean", "std", "min", "max"].map((name) => (
-                <th key={`${text} ${name}`} scope="col" className={classes.number}>
-                  {name}
+              <th scope="col" rowSpan={2} className={classes.number}>
+                Runs
+              </th>
+              {metrics.map(({ text, label, detail }) => (
+                <th key={text} scope="colgroup" colSpan={5} className={classes.metric} title={text}>
+                  <bdi>{label}</bdi> <span className={classes.detail}>{detail}</span>
                 </th>
-              )),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {first.groups.map((group) => {
-            const value = group.by[by] ?? null;
-            const key = keyOf(group, by);
-            return (
-              <tr key={key}>
-                <th scope="row" className={classes.by}>
-                  <button
-                    type="button"
-                    className={classes.open}
-                    title="Show these runs"
-                    onClick={() => {
-                      onGroup(conditionOf(by, value));
-                    }}
-                  >
-                    <bdi>{valueText(value)}</bdi>
-                  </button>
-                </th>
-                <td className={classes.number}>{wholeNumber(group.runs.length)}</td>
-                {metrics.map(({ text }, at) => (
-                  <Summary
-                    key={text}
-                    group={found[at]?.get(key)}
-                    isFailed={hasFailed(answers[at])}
-                  />
-                ))}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-      <p className={classes.note}>
-        {wholeNumber(first.runs_total)} runs in {wholeNumber(first.groups.length)} groups. n is how
-        many have a finite value; the deviation is that of the sample.
-        {summed.length > metrics.length &&
-          ` The first ${SUMMED_MAX} of ${summed.length} metrics are summed up.`}
-      </p>
-      {failed !== undefined && (
-        <div className={classes.failure}>
-          <Failure error={failed.error} onRetry={() => void failed.refetch()} />
-        </div>
-      )}
+              ))}
+            </tr>
+            <tr>
+              {metrics.flatMap(({ text }) =>
+                ["n", "mean", "std", "min", "max"].map((name) => (
+                  <th key={`${text} ${name}`} scope="col" className={classes.number}>
+                    {name}
+                  </th>
+                )),
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {first.groups.map((group) => {
+              const value = group.by[by] ?? null;
+              const key = keyOf(group, by);
+              return (
+                <tr key={key}>
+                  <th scope="row" className={classes.by}>
+                    <button
+                      type="button"
+                      className={classes.open}
+                      title="Show these runs"
+                      onClick={() => {
+                        onGroup(conditionOf(by, value));
+                      }}
+                    >
+                      <bdi>{valueText(value)}</bdi>
+                    </button>
+                  </th>
+                  <td className={classes.number}>{wholeNumber(group.runs.length)}</td>
+                  {metrics.map(({ text }, at) => (
+                    <Summary
+                      key={text}
+                      group={found[at]?.get(key)}
+                      isFailed={hasFailed(answers[at])}
+                    />
+                  ))}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+        <p className={classes.note}>
+          {wholeNumber(first.runs_total)} runs in {wholeNumber(first.groups.length)} groups. n is
+          how many have a finite value; the deviation is that of the sample.
+          {summed.length > metrics.length &&
+            ` The first ${SUMMED_MAX} of ${summed.length} metrics are summed up.`}
+        </p>
+        {failed !== undefined && (
+          <div className={classes.failure}>
+            <Failure error={failed.error} onRetry={() => void failed.refetch()} />
+          </div>
+        )}
+      </div>
+      <MoreRight scroller={scroller} />
     </div>
   );
 }

@@ -5,8 +5,9 @@ import { type ColumnLook, directionOf, isSortable, nextSort } from "@/pages/runs
 import { HeadMenu } from "@/pages/runs/head_menu";
 import classes from "@/pages/runs/table.module.css";
 
-/** A narrower column has no room for a menu: its head is a mark. */
-const MENU_FROM_PX = 64;
+/** A narrower column has no room for its name: its head is its menu. */
+const NAMED_FROM_PX = 64;
+const ARROWS = { ascending: "↑", descending: "↓" } as const;
 
 interface HeadProps {
   looks: readonly ColumnLook[];
@@ -70,10 +71,17 @@ function HeadCell(props: {
       {look.detail !== "" && <span className={classes.detail}>{look.detail}</span>}
       {direction !== null && (
         <span aria-hidden="true" className={classes.arrow}>
-          {direction === "ascending" ? "↑" : "↓"}
+          {ARROWS[direction]}
         </span>
       )}
     </>
+  );
+  const isNarrow = look.width < NAMED_FROM_PX;
+  const menu = (
+    <HeadMenu
+      {...{ look, name, columns, sort, onChange }}
+      {...(isNarrow ? { mark: direction === null ? "" : ARROWS[direction] } : {})}
+    />
   );
   return (
     <span
@@ -83,12 +91,13 @@ function HeadCell(props: {
       aria-sort={direction ?? (isSortable(look) ? "none" : undefined)}
       title={look.text}
     >
-      {isSortable(look) ? (
+      {isNarrow ? (
+        menu
+      ) : isSortable(look) ? (
         <button
           type="button"
           className={classes.headButton}
           data-sorted={direction !== null}
-          aria-label={look.label === "" ? look.text : undefined}
           onClick={() => {
             onChange({ sort: nextSort(sort, look) });
           }}
@@ -98,9 +107,7 @@ function HeadCell(props: {
       ) : (
         <span className={classes.headLabel}>{label}</span>
       )}
-      {look.width >= MENU_FROM_PX && (
-        <HeadMenu look={look} name={name} columns={columns} sort={sort} onChange={onChange} />
-      )}
+      {!isNarrow && menu}
     </span>
   );
 }

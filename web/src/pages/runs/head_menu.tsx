@@ -20,6 +20,8 @@ interface HeadMenuProps {
   columns: readonly string[];
   sort: string | undefined;
   onChange: (change: RunsChange) => void;
+  /** In a narrow head, which has room for nothing else: the order, by its arrow. */
+  mark?: string;
 }
 
 export function HeadMenu(props: HeadMenuProps): ReactElement {
@@ -28,10 +30,10 @@ export function HeadMenu(props: HeadMenuProps): ReactElement {
       <Menu.Target>
         <ActionIcon
           size={24}
-          className={classes.headMenu}
+          className={props.mark === undefined ? classes.headMenu : classes.headMark}
           aria-label={`What to do with the column ${props.name}`}
         >
-          ⋮
+          {props.mark === undefined || props.mark === "" ? "⋮" : props.mark}
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>

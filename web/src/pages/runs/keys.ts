@@ -1,7 +1,7 @@
 /** Keys that lead through a list. */
 
 /** Where a list stands: the row that is led by the keys (-1 without one), and rows of a screen. */
-export interface Standing {
+interface Standing {
   at: number;
   count: number;
   page: number;

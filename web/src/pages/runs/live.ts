@@ -26,7 +26,7 @@ const HEAD_MS = 1_000;
 /** A table whose order changes all the time is put in order so often. */
 const ORDER_MS = 4_000;
 
-export interface LiveRuns {
+interface LiveRuns {
   connection: StreamState;
   waiting: Waiting;
   /** Shows what waits; where that is no matter of the head alone, the head is read again. */

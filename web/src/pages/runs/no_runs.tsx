@@ -1,16 +1,10 @@
 /** A table without runs says why, and what to do. */
 import { Button } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { Fragment, type ReactElement, type ReactNode } from "react";
+import type { ReactElement, ReactNode } from "react";
 import { curvesProgram } from "@/base/programs";
+import { OtherProjects } from "@/pages/no_project";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
-import { projectsQuery } from "@/state/projects";
 import { Empty } from "@/widgets/empty";
-
-/** How often projects are asked for where the one that is shown has nothing: the first run makes one. */
-const LOOK_MS = 3_000;
-const NAMED_MAX = 8;
 
 export function NoRuns(props: {
   project: string;
@@ -49,30 +43,5 @@ export function NoRuns(props: {
       The first one appears here as soon as it begins.
       <OtherProjects project={project} /> In Python:
     </Empty>
-  );
-}
-
-/** Runs that are brought here may have made a project that is called as their own. */
-function OtherProjects(props: { project: string }): ReactElement | null {
-  const projects = useQuery({ ...projectsQuery, refetchInterval: LOOK_MS });
-  // The one that was made just now is the one that is looked for.
-  const others = (projects.data ?? [])
-    .filter(({ name }) => name !== props.project)
-    .sort((one, other) => Date.parse(other.created) - Date.parse(one.created));
-  if (others.length === 0) return null;
-  return (
-    <>
-      {" "}
-      Other projects:{" "}
-      {others.slice(0, NAMED_MAX).map(({ name }, at) => (
-        <Fragment key={name}>
-          {at > 0 && ", "}
-          <Link to="/runs" search={{ project: name }}>
-            {name}
-          </Link>
-        </Fragment>
-      ))}
-      {others.length > NAMED_MAX && ", …"}.
-    </>
   );
 }

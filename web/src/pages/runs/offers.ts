@@ -1,6 +1,7 @@
 /** What a project has to show in columns, and the order in which it is offered. */
 import { lookOf } from "@/pages/runs/columns";
-import { fieldText, type Fields, seriesText } from "@/state/fields";
+import { fieldText, type Fields } from "@/state/fields";
+import { seriesName } from "@/state/series";
 
 export interface Offer {
   kind: "metric" | "param" | "tag" | "attribute";
@@ -15,9 +16,7 @@ export function offered(...answers: (Fields | undefined)[]): Offer[] {
     if (!found.has(text)) found.set(text, { kind, text, label: lookOf(text).label });
   };
   for (const fields of answers) {
-    for (const { key, labels } of fields?.metrics ?? []) {
-      offer("metric", `metrics.${seriesText(key, labels)}`);
-    }
+    for (const series of fields?.metrics ?? []) offer("metric", `metrics.${seriesName(series)}`);
     for (const key of fields?.params ?? []) offer("param", fieldText("params", key));
     for (const key of fields?.tags ?? []) offer("tag", fieldText("tags", key));
     for (const name of fields?.attributes ?? []) offer("attribute", name);

@@ -6,6 +6,7 @@ import { changedSearch, type RunsChange } from "@/pages/runs/address";
 import { SavedViews } from "@/pages/runs/saved_views";
 import { RunsView } from "@/pages/runs/view";
 import classes from "@/pages/runs/view.module.css";
+import { WaitingRows } from "@/pages/runs/waiting_rows";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
@@ -14,7 +15,7 @@ import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/runs");
 
-export function RunsPage(): ReactElement | null {
+export function RunsPage(): ReactElement {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const projects = useQuery(projectsQuery);
@@ -31,7 +32,9 @@ export function RunsPage(): ReactElement | null {
   const known = projects.data && chosenProject(search.project, projects.data);
   useTitle("Runs", known);
   if (projects.data === undefined) {
-    return projects.error === null ? null : (
+    return projects.error === null ? (
+      <WaitingRows />
+    ) : (
       <Failure error={projects.error} onRetry={() => void projects.refetch()} />
     );
   }

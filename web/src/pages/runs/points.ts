@@ -5,11 +5,6 @@ export function pointsBefore(text: string, at: number): number {
   return Array.from(text.slice(0, at)).length;
 }
 
-/** Returns the place in a field of a place in code points. */
-export function unitsBefore(text: string, points: number): number {
-  return Array.from(text).slice(0, points).join("").length;
-}
-
 /** Returns the text before, within and behind a stretch, and behind all of it a blank where it ends. */
 export function cut(text: string, offset: number, length: number): [string, string, string] {
   const points = Array.from(text);

@@ -3,6 +3,7 @@ import { ActionIcon, Button, Menu, Skeleton, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactElement, useState } from "react";
 import { ApiError } from "@/api/client";
+import { isNoProject } from "@/pages/no_project";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
 import { shownColumns } from "@/pages/runs/columns";
 import classes from "@/pages/runs/saved_views.module.css";
@@ -87,7 +88,9 @@ export function SavedViews(props: ViewsProps): ReactElement {
           }}
         />
       )}
-      {views.error !== null && <p className={classes.none}>{views.error.message}</p>}
+      {views.error !== null && !isNoProject(views.error) && (
+        <p className={classes.none}>{views.error.message}</p>
+      )}
       {views.isPending && <Skeleton height={8} width={120} m={12} />}
       {views.data?.length === 0 && !isNaming && (
         <p className={classes.none}>

@@ -7,7 +7,7 @@ export interface Curve {
   buckets?: readonly Schemas["Bucket"][] | null;
 }
 
-export interface Spark {
+interface Spark {
   /** Of SVG: the values, from left to right. */
   line: string;
   /** Between the smallest and the largest value at each place. */

@@ -8,7 +8,7 @@ import { sparkOf } from "@/pages/runs/spark";
 import classes from "@/pages/runs/table.module.css";
 import { every } from "@/state/queries";
 
-export const SPARK_PX = 56;
+const SPARK_PX = 56;
 const HEIGHT_PX = 18;
 const BUCKETS = 40;
 /** Rows that are scrolled over ask for nothing. */

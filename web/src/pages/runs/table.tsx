@@ -3,9 +3,7 @@ import { Skeleton } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import {
-  type CSSProperties,
   type KeyboardEvent,
-  memo,
   type ReactElement,
   useCallback,
   useEffect,
@@ -14,27 +12,26 @@ import {
   useState,
 } from "react";
 import type { RunsChange } from "@/pages/runs/address";
-import { Cell } from "@/pages/runs/cells";
 import { askedColumns, type ColumnLook } from "@/pages/runs/columns";
 import { Head } from "@/pages/runs/head";
 import { stepOf } from "@/pages/runs/keys";
 import { isNothing, type RunRow, type Waiting } from "@/pages/runs/merging";
 import { newsText } from "@/pages/runs/news";
 import classes from "@/pages/runs/table.module.css";
+import { Row, rowId } from "@/pages/runs/table_row";
 import { isRight } from "@/pages/runs/values";
+import { narrowLook, widths } from "@/pages/runs/widths";
+import { MoreRight, shadedFrame } from "@/widgets/more_right";
 
 const ROW_PX = 32;
-const CHECK_PX = 36;
-const NAME_NARROW_PX = 176;
-const STATUS_NARROW_PX = 36;
 /** Rows that are drawn beyond what is seen. */
 const OVERSCAN = 16;
 /** By so many rows a column is judged. */
 const SAMPLE = 50;
-/** The next page is asked for so many rows before the end. */
+/** Whoever scrolls finds the next page there: it is asked for so many rows before the end. */
 const AHEAD = 150;
 
-export interface RunsTableProps {
+interface RunsTableProps {
   project: string;
   rows: readonly RunRow[];
   looks: readonly ColumnLook[];
@@ -74,8 +71,10 @@ export function RunsTable(props: RunsTableProps): ReactElement {
   const items = virtual.getVirtualItems();
   const lastAt = items.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (hasMore && lastAt >= rows.length - AHEAD) onMore();
-  }, [hasMore, lastAt, rows.length, onMore]);
+    // Most look at the head of a list and go on: until somebody scrolls, one page is enough.
+    const ahead = isAtHead ? 0 : AHEAD;
+    if (hasMore && lastAt >= rows.length - ahead) onMore();
+  }, [hasMore, lastAt, rows.length, isAtHead, onMore]);
   useEffect(() => {
     onQuiet(isAtHead && !isOver);
   }, [isAtHead, isOver, onQuiet]);
@@ -144,162 +143,96 @@ export function RunsTable(props: RunsTableProps): ReactElement {
   };
 
   return (
-    <div
-      ref={scroller}
-      className={classes.scroller}
-      role="grid"
-      aria-label="Runs"
-      aria-rowcount={hasMore ? -1 : rows.length + 1}
-      aria-colcount={shownLooks.length + 1}
-      aria-multiselectable="true"
-      aria-activedescendant={isActiveDrawn ? rowId(active) : undefined}
-      aria-busy={props.isStale}
-      data-stale={props.isStale}
-      tabIndex={0}
-      style={widths(shownLooks)}
-      onKeyDown={onKeyDown}
-      onScroll={(event) => {
-        setIsAtHead(event.currentTarget.scrollTop < ROW_PX / 2);
-      }}
-    >
-      {!isNothing(waiting) && (
-        <div className={classes.bar} role="presentation">
-          <button
-            type="button"
-            className={classes.news}
-            onClick={() => {
-              props.onShow();
-              scroller.current?.scrollTo({ top: 0 });
-            }}
-          >
-            {newsText(waiting)}
-          </button>
-        </div>
-      )}
-      <Head
-        looks={shownLooks}
-        sort={props.sort}
-        onChange={props.onChange}
-        isAllChosen={rows.length > 0 && rows.every(({ id }) => chosen.has(id))}
-        isSomeChosen={chosen.size > 0}
-        onChooseAll={(isChosen) => {
-          props.onChoose(isChosen ? rows.map(({ id }) => id) : [...chosen], isChosen);
-        }}
-      />
+    <div className={`${classes.frame} ${shadedFrame}`}>
       <div
-        role="rowgroup"
-        className={classes.body}
-        style={{ height: virtual.getTotalSize() }}
-        onPointerEnter={() => {
-          setIsOver(true);
-        }}
-        onPointerLeave={() => {
-          setIsOver(false);
+        ref={scroller}
+        className={classes.scroller}
+        role="grid"
+        aria-label="Runs"
+        aria-rowcount={hasMore ? -1 : rows.length + 1}
+        aria-colcount={shownLooks.length + 1}
+        aria-multiselectable="true"
+        aria-activedescendant={isActiveDrawn ? rowId(active) : undefined}
+        aria-busy={props.isStale}
+        data-stale={props.isStale}
+        tabIndex={0}
+        style={widths(shownLooks)}
+        onKeyDown={onKeyDown}
+        onScroll={(event) => {
+          setIsAtHead(event.currentTarget.scrollTop < ROW_PX / 2);
         }}
       >
-        {items.map(({ index, start, key }) => {
-          const run = rows[index];
-          return run === undefined ? (
-            <div
-              key={key}
-              role="row"
-              className={classes.row}
-              style={{ transform: `translateY(${start}px)` }}
+        {!isNothing(waiting) && (
+          <div className={classes.bar} role="presentation">
+            <button
+              type="button"
+              className={classes.news}
+              onClick={() => {
+                props.onShow();
+                scroller.current?.scrollTo({ top: 0 });
+              }}
             >
-              <span role="gridcell" className={classes.waiting}>
-                <Skeleton height={8} width={160} />
-              </span>
-            </div>
-          ) : (
-            <Row
-              key={key}
-              run={run}
-              index={index}
-              start={start}
-              looks={shownLooks}
-              places={places}
-              project={props.project}
-              isNarrow={isNarrow}
-              isChosen={chosen.has(run.id)}
-              isActive={run.id === active}
-              isGone={waiting.gone.has(run.id)}
-              onChoose={choose}
-              onActive={setActive}
-            />
-          );
-        })}
-      </div>
-    </div>
-  );
-}
-
-interface RowProps {
-  run: RunRow;
-  index: number;
-  start: number;
-  looks: readonly ColumnLook[];
-  places: ReadonlyMap<string, number>;
-  project: string;
-  isNarrow: boolean;
-  isChosen: boolean;
-  isActive: boolean;
-  isGone: boolean;
-  onChoose: (id: string, isChosen: boolean, isRange: boolean) => void;
-  onActive: (id: string) => void;
-}
-
-const Row = memo(function Row(props: RowProps): ReactElement {
-  const { run, looks, isChosen, onChoose } = props;
-  return (
-    <div
-      role="row"
-      id={rowId(run.id)}
-      className={classes.row}
-      aria-rowindex={props.index + 2}
-      aria-selected={isChosen}
-      data-active={props.isActive}
-      data-gone={props.isGone}
-      title={props.isGone ? "This run is no longer in the list." : undefined}
-      style={{ transform: `translateY(${props.start}px)` }}
-      onClick={(event) => {
-        props.onActive(run.id);
-        // A box that was clicked has the focus: keys are the table's.
-        if (event.target instanceof HTMLInputElement) {
-          event.target.closest<HTMLElement>("[role='grid']")?.focus({ preventScroll: true });
-        }
-      }}
-    >
-      <span role="gridcell" className={`${classes.cell} ${classes.check}`}>
-        <label>
-          <input
-            type="checkbox"
-            aria-label={`Choose ${run.name === "" ? run.id : run.name}`}
-            checked={isChosen}
-            tabIndex={-1}
-            onChange={(event) => {
-              const { nativeEvent } = event;
-              const isRange = nativeEvent instanceof MouseEvent && nativeEvent.shiftKey;
-              onChoose(run.id, event.currentTarget.checked, isRange);
-            }}
-          />
-        </label>
-      </span>
-      {looks.map((look) => (
-        <Cell
-          key={look.text}
-          run={run}
-          look={look}
-          at={props.places.get(look.text)}
-          project={props.project}
-          isNarrow={props.isNarrow}
+              {newsText(waiting)}
+            </button>
+          </div>
+        )}
+        <Head
+          looks={shownLooks}
+          sort={props.sort}
+          onChange={props.onChange}
+          isAllChosen={rows.length > 0 && rows.every(({ id }) => chosen.has(id))}
+          isSomeChosen={chosen.size > 0}
+          onChooseAll={(isChosen) => {
+            props.onChoose(isChosen ? rows.map(({ id }) => id) : [...chosen], isChosen);
+          }}
         />
-      ))}
+        <div
+          role="rowgroup"
+          className={classes.body}
+          style={{ height: virtual.getTotalSize() }}
+          onPointerEnter={() => {
+            setIsOver(true);
+          }}
+          onPointerLeave={() => {
+            setIsOver(false);
+          }}
+        >
+          {items.map(({ index, start, key }) => {
+            const run = rows[index];
+            return run === undefined ? (
+              <div
+                key={key}
+                role="row"
+                className={classes.row}
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                <span role="gridcell" className={classes.waiting}>
+                  <Skeleton height={8} width={160} />
+                </span>
+              </div>
+            ) : (
+              <Row
+                key={key}
+                run={run}
+                index={index}
+                start={start}
+                looks={shownLooks}
+                places={places}
+                project={props.project}
+                isNarrow={isNarrow}
+                isChosen={chosen.has(run.id)}
+                isActive={run.id === active}
+                isGone={waiting.gone.has(run.id)}
+                onChoose={choose}
+                onActive={setActive}
+              />
+            );
+          })}
+        </div>
+      </div>
+      <MoreRight scroller={scroller} />
     </div>
   );
-});
-
-function rowId(run: string | null): string {
-  return `row-${run ?? ""}`;
 }
 
 function indexOf(rows: readonly RunRow[], id: string): number {
@@ -308,21 +241,4 @@ function indexOf(rows: readonly RunRow[], id: string): number {
 
 function between(rows: readonly RunRow[], one: number, other: number): string[] {
   return rows.slice(Math.min(one, other), Math.max(one, other) + 1).map(({ id }) => id);
-}
-
-function narrowLook(look: ColumnLook): ColumnLook {
-  if (look.kind === "status") return { ...look, label: "", width: STATUS_NARROW_PX };
-  return look.text === "name" ? { ...look, width: NAME_NARROW_PX } : look;
-}
-
-/** The name takes what is left of a wide window. */
-function widths(looks: readonly ColumnLook[]): CSSProperties {
-  const columns = looks.map(({ text, width }) =>
-    text === "name" ? `minmax(${width}px, 1fr)` : `${width}px`,
-  );
-  const all = looks.reduce((sum, { width }) => sum + width, CHECK_PX);
-  return {
-    "--columns": [`${CHECK_PX}px`, ...columns].join(" "),
-    "--width": `${all}px`,
-  } as CSSProperties;
 }

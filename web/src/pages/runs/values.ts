@@ -1,5 +1,5 @@
 /** The values of the cells of a table, as text: whatever kind of column they stand in. */
-import { shortNumber } from "@/base/numbers";
+import { isNumeral, shortNumber } from "@/base/numbers";
 import { duration, localTime, utcTime } from "@/base/times";
 import type { ColumnLook } from "@/pages/runs/columns";
 import type { RunRow } from "@/pages/runs/merging";
@@ -7,7 +7,7 @@ import type { RunRow } from "@/pages/runs/merging";
 export type CellValue = number | string | null;
 
 /** How a value is shown. */
-export interface Shown {
+interface Shown {
   text: string;
   /** What a pointer over it reads: all digits, another zone, the whole text. */
   title: string;
@@ -18,8 +18,6 @@ export interface Shown {
 }
 
 const NONFINITE: Record<string, number> = { NaN, Infinity, "-Infinity": -Infinity };
-/** What a param says where it is a number, and nothing beside it. */
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /** Returns the value of a column in a row; `at` is its place among the values that were asked for. */
 export function valueOf(row: RunRow, look: ColumnLook, at: number | undefined): CellValue {
@@ -60,7 +58,7 @@ export function isRight(
   if (look.kind !== "value" || at === undefined) return look.isRight;
   const values = rows.flatMap((row) => row.values?.[at] ?? []);
   return (
-    values.length > 0 && values.every((value) => typeof value === "number" || NUMBER.test(value))
+    values.length > 0 && values.every((value) => typeof value === "number" || isNumeral(value))
   );
 }
 
@@ -79,7 +77,7 @@ export function shown(value: CellValue, look: ColumnLook): Shown {
     return { ...plain, text: localTime(value), title: utcTime(value) };
   }
   // A param is shown as it was written, but for digits that nobody reads.
-  const isNumber = look.kind === "value" && NUMBER.test(value);
+  const isNumber = look.kind === "value" && isNumeral(value);
   const text = isNumber && value.length > 9 ? shortNumber(Number(value)) : value;
   return { ...plain, text, title: value, isNumber };
 }

@@ -1,5 +1,5 @@
 /** A table of runs with all that leads it; what it shows stands in an address that its page owns. */
-import { Button, Skeleton } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import {
   lazy,
@@ -11,6 +11,9 @@ import {
   Suspense,
 } from "react";
 import { ApiError } from "@/api/client";
+import { counted } from "@/base/counts";
+import { textFromIds } from "@/pages/compare/address";
+import { isNoProject, NoProject } from "@/pages/no_project";
 import type { RunsChange, RunsSearch } from "@/pages/runs/address";
 import { Chips } from "@/pages/runs/chips";
 import { ColumnsButton } from "@/pages/runs/columns_button";
@@ -22,10 +25,10 @@ import { FilterBox } from "@/pages/runs/filter_box";
 import { GroupChoice } from "@/pages/runs/group_choice";
 import { narrowed } from "@/pages/runs/groups";
 import { useLiveRuns } from "@/pages/runs/live";
-import { count } from "@/pages/runs/news";
 import { NoRuns } from "@/pages/runs/no_runs";
 import { RunsTable } from "@/pages/runs/table";
 import classes from "@/pages/runs/view.module.css";
+import { WaitingRows } from "@/pages/runs/waiting_rows";
 import { ConnectionMark } from "@/widgets/connection";
 import { Empty } from "@/widgets/empty";
 import { Failure } from "@/widgets/failure";
@@ -39,7 +42,7 @@ const GroupsTable = lazy(async () => ({
   default: (await import("@/pages/runs/groups_table")).GroupsTable,
 }));
 
-export interface RunsViewProps {
+interface RunsViewProps {
   project: string;
   search: RunsSearch;
   onSearch: (change: RunsChange) => void;
@@ -67,6 +70,13 @@ export function RunsView(props: RunsViewProps): ReactElement {
   }, [fetchNextPage, isFetchingNextPage]);
   const rows = useMemo(() => runs.data?.pages.flatMap((page) => page.runs) ?? [], [runs.data]);
   const unseen = useMemo(() => (isRead ? unseenOf(chosen, rows) : []), [isRead, chosen, rows]);
+  if (runs.data === undefined && isNoProject(runs.error)) {
+    return (
+      <div className={classes.failure}>
+        <NoProject project={project} onThere={() => void runs.refetch()} />
+      </div>
+    );
+  }
   const first = runs.data?.pages[0];
   const warnings = first?.warnings ?? [];
 
@@ -109,7 +119,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
       </div>
       <div className={classes.facts}>
         <span className={classes.count} role="status">
-          {first === undefined ? "" : count(first.total ?? rows.length, "run")}
+          {first === undefined ? "" : counted(first.total ?? rows.length, "run")}
           {asked.isTrash ? " in the trash" : ""}
         </span>
         <Chips
@@ -137,7 +147,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
       )}
       <div className={classes.body}>
         {search.group !== undefined && !asked.isTrash ? (
-          <Suspense fallback={<Waiting />}>
+          <Suspense fallback={<WaitingRows />}>
             <GroupsTable
               project={project}
               filters={asked.filters}
@@ -153,7 +163,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
             <Wrong error={runs.error} search={search} onSearch={onSearch} onRetry={runs.refetch} />
           </div>
         ) : runs.data === undefined ? (
-          <Waiting />
+          <WaitingRows />
         ) : rows.length === 0 && live.waiting.fresh.length === 0 ? (
           <div className={classes.failure}>
             <NoRuns
@@ -202,7 +212,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
               choose(ids, false);
             }}
             onCompare={(ids) => {
-              void navigate({ href: compareHref(project, ids) });
+              void navigate({ to: "/compare", search: { project, ...textFromIds(ids) } });
             }}
             onGone={(ids) => {
               live.remove(ids);
@@ -214,11 +224,6 @@ export function RunsView(props: RunsViewProps): ReactElement {
       )}
     </div>
   );
-}
-
-/** Chosen runs side by side. */
-function compareHref(project: string, ids: readonly string[]): string {
-  return `/compare?${new URLSearchParams({ project, ids: ids.join(",") }).toString()}`;
 }
 
 /** The search could not be answered; where its own texts are wrong, a way back from them. */
@@ -256,21 +261,5 @@ function Wrong(props: {
         </Button>
       )}
     </Empty>
-  );
-}
-
-function Waiting(): ReactElement {
-  return (
-    <div aria-busy="true" aria-label="Runs are loading">
-      {Array.from({ length: 16 }, (_, at) => (
-        <div key={at} className={classes.skeleton}>
-          <Skeleton height={12} width={12} />
-          <Skeleton height={8} width={72} />
-          <Skeleton height={8} width={180 + ((at * 53) % 120)} />
-          <Skeleton height={8} width={96} />
-          <Skeleton height={8} width={120} />
-        </div>
-      ))}
-    </div>
   );
 }

@@ -11,7 +11,7 @@ export const TABS = [
 ] as const;
 export type Tab = (typeof TABS)[number];
 
-export interface SettingsSearch {
+interface SettingsSearch {
   /** Tokens where it is absent. */
   tab?: Tab;
   /** Tokens that were revoked are shown too. */

@@ -8,12 +8,13 @@ import type { Session } from "@/api/session";
 import { counted } from "@/base/counts";
 import { wholeNumber } from "@/base/numbers";
 import { limitsQuery, type LimitValue, usageQuery } from "@/pages/settings/data";
-import { limitFromText, limitText } from "@/pages/settings/limit_values";
+import { limitFromText, limitInput, limitText } from "@/pages/settings/limit_values";
 import { Part } from "@/pages/settings/part";
 import classes from "@/pages/settings/settings.module.css";
 import { queries } from "@/state/queries";
 import { mayAdministrate } from "@/state/rights";
 import { Failure } from "@/widgets/failure";
+import { Pencil } from "@/widgets/pencil";
 import { ShareBar, shareOf } from "@/widgets/share_bar";
 import { QuietHead, Rows, rows } from "@/widgets/rows";
 
@@ -36,10 +37,10 @@ export function Limits(props: { session: Session; project: string | null }): Rea
       >
         {({ tracking, requests }) => (
           <div className={classes.parts}>
-            <Rows label="Limits of a run">
+            <Rows label="Limits">
               <thead>
                 <tr>
-                  <th scope="col">Of a run</th>
+                  <th scope="col">Limit</th>
                   <th scope="col" className={rows.number}>
                     Most used
                   </th>
@@ -56,44 +57,34 @@ export function Limits(props: { session: Session; project: string | null }): Rea
                 </tr>
               </thead>
               <tbody>
+                <GroupRow label="Of a run" columns={mayChange ? 6 : 5} />
                 {Object.entries(tracking).map(([budget, value]) => (
                   <tr key={budget}>
-                    <th scope="row">{wordsOf(budget)}</th>
+                    <th scope="row">{headOf(budget)}</th>
                     <Used budget={budget} use={uses?.[budget as Budget]} limit={value} />
                     {mayChange && (
                       <td className={rows.actions}>
-                        <Button
-                          variant="default"
-                          size="compact-xs"
-                          aria-label={`Change the limit of ${wordsOf(budget)}`}
+                        <Pencil
+                          label={`Change the limit of ${wordsOf(budget)}`}
                           onClick={() => {
                             setChanged({ budget: budget as Budget, value });
                           }}
-                        >
-                          Change
-                        </Button>
+                        />
                       </td>
                     )}
                   </tr>
                 ))}
               </tbody>
-            </Rows>
-            <Rows label="Limits of a request">
-              <thead>
-                <tr>
-                  <th scope="col">Of a request</th>
-                  <th scope="col" className={rows.number}>
-                    Allowed
-                  </th>
-                  {mayChange && <QuietHead label="Nothing" />}
-                </tr>
-              </thead>
               <tbody>
+                <GroupRow label="Of a request" columns={mayChange ? 6 : 5} />
                 {Object.entries(requests).map(([name, value]) => (
                   <tr key={name}>
-                    <th scope="row">{wordsOf(name)}</th>
+                    <th scope="row">{headOf(name)}</th>
+                    <td />
                     <td className={rows.number}>{limitText(name, value)}</td>
-                    {mayChange && <td className={rows.actions} />}
+                    <td className={rows.roomy} />
+                    <td />
+                    {mayChange && <td />}
                   </tr>
                 ))}
               </tbody>
@@ -118,6 +109,17 @@ export function Limits(props: { session: Session; project: string | null }): Rea
         )}
       </Modal>
     </>
+  );
+}
+
+/** What the rows below it are limits of. */
+function GroupRow(props: { label: string; columns: number }): ReactElement {
+  return (
+    <tr>
+      <th scope="rowgroup" colSpan={props.columns} className={rows.group}>
+        {props.label}
+      </th>
+    </tr>
   );
 }
 
@@ -147,8 +149,14 @@ function Used(props: { budget: string; use: Use | undefined; limit: LimitValue }
   );
 }
 
+/** A limit as it begins its row. */
+function headOf(name: string): string {
+  const words = wordsOf(name);
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
+
 function wordsOf(name: string): string {
-  return name.replaceAll("_", " ");
+  return name.replaceAll("_", " ").replace(/^json\b/, "JSON");
 }
 
 function LimitForm(props: {
@@ -158,8 +166,9 @@ function LimitForm(props: {
   onEnd: () => void;
 }): ReactElement {
   const { project, budget, value, onEnd } = props;
-  const [text, setText] = useState(String(value));
-  const wanted = limitFromText(text);
+  const isSize = budget.endsWith("bytes");
+  const [text, setText] = useState(limitInput(budget, value));
+  const wanted = limitFromText(budget, text);
   const set = useMutation({
     mutationFn: async (limit: LimitValue | null) => {
       await api.PUT("/v1/limits", { body: { project, tracking: { [budget]: limit } } });
@@ -177,10 +186,12 @@ function LimitForm(props: {
     >
       <TextInput
         label={`Of each run in ${project}`}
-        description={
-          budget.endsWith("bytes") ? "A number of bytes, or unlimited" : "A number, or unlimited"
+        description={isSize ? "Such as 64 MiB, or unlimited" : "A number, or unlimited"}
+        error={
+          wanted === null
+            ? `Neither ${isSize ? "a size in B, KiB, MiB, GiB or TiB" : "a whole number of 0 or more"}, nor “unlimited”`
+            : null
         }
-        error={wanted === null ? "Neither a whole number of 0 or more, nor “unlimited”" : null}
         data-autofocus
         value={text}
         onChange={(event) => {

@@ -15,7 +15,7 @@ import { DialogForm, FormDialog } from "@/widgets/dialog_form";
 import { Empty } from "@/widgets/empty";
 import { Moment } from "@/widgets/moment";
 import { tell } from "@/widgets/notice";
-import { QuietHead, Rows, rows } from "@/widgets/rows";
+import { QuietHead, RowButton, Rows, rows } from "@/widgets/rows";
 
 async function setRole(member: {
   user: string;
@@ -149,16 +149,14 @@ function MemberRow(props: {
       </td>
       <td className={rows.actions}>
         {mayChange && (
-          <Button
-            variant="default"
-            size="compact-xs"
-            aria-label={`Take away the role of ${member.user}`}
+          <RowButton
+            label={`Take away the role of ${member.user}`}
             onClick={() => {
               onAsk({
                 title: "Take the role away?",
                 text: `${member.user} can do nothing in ${
                   member.project === null ? "any project by this role" : member.project
-                } from then on. Whose last role it was is signed out, and their tokens end.`,
+                } from then on. Whoever has no role left is signed out, and their tokens end.`,
                 verb: "Take away",
                 work: async () => {
                   await api.DELETE("/v1/members", {
@@ -175,7 +173,7 @@ function MemberRow(props: {
             }}
           >
             Take away
-          </Button>
+          </RowButton>
         )}
       </td>
     </tr>

@@ -3,6 +3,7 @@ import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import type { ReactElement } from "react";
+import { keepProject, withoutNothing } from "@/pages/address";
 import { TABS, type Tab } from "@/pages/settings/address";
 import { Audit } from "@/pages/settings/audit";
 import { Limits } from "@/pages/settings/limits";
@@ -16,6 +17,7 @@ import { chosenProject, projectsQuery } from "@/state/projects";
 import { sessionQuery } from "@/state/queries";
 import { Boundary } from "@/widgets/boundary";
 import { PageHead } from "@/widgets/page_head";
+import { TabRow } from "@/widgets/tab_row";
 import { useTitle } from "@/widgets/title";
 
 const route = getRouteApi("/settings");
@@ -46,20 +48,21 @@ export function SettingsPage(): ReactElement {
           const found = TABS.find((one) => one === wanted);
           if (found === undefined) return;
           void navigate({
-            search: (previous) => ({
-              ...(previous.project === undefined ? {} : { project: previous.project }),
-              ...(found === "tokens" ? {} : { tab: found }),
-            }),
+            search: (previous) =>
+              withoutNothing({
+                ...keepProject(previous),
+                tab: found === "tokens" ? undefined : found,
+              }),
           });
         }}
       >
-        <Tabs.List className={classes.tabs}>
+        <TabRow chosen={tab}>
           {TABS.map((one) => (
-            <Tabs.Tab key={one} value={one}>
+            <Tabs.Tab key={one} value={one} className={classes.tab}>
               {TITLES[one]}
             </Tabs.Tab>
           ))}
-        </Tabs.List>
+        </TabRow>
         {session.data !== undefined && (
           <Tabs.Panel value={tab}>
             <Boundary key={tab}>

@@ -7,6 +7,7 @@ import { sizeText } from "@/base/sizes";
 import { retentionQuery, type Retention } from "@/pages/settings/data";
 import { daysText } from "@/pages/settings/days";
 import { Part } from "@/pages/settings/part";
+import { ProjectTable } from "@/pages/settings/project_table";
 import classes from "@/pages/settings/settings.module.css";
 import { Moment } from "@/widgets/moment";
 import { Rows, rows } from "@/widgets/rows";
@@ -80,8 +81,10 @@ const COUNTS = [
   ["points", "Points"],
   ["log_lines", "Log lines"],
   ["spans", "Spans"],
-  ["media_items", "Media"],
+  ["media_items", "Media items"],
 ] as const;
+
+type ProjectRow = Retention["projects"][number];
 
 function DryRun(props: { retention: Retention }): ReactElement {
   const { projects, measured } = props.retention;
@@ -95,38 +98,15 @@ function DryRun(props: { retention: Retention }): ReactElement {
       {projects.length === 0 ? (
         <p className={classes.said}>Nothing: no run is old enough.</p>
       ) : (
-        <Rows label="What a pass would delete now">
-          <thead>
-            <tr>
-              <th scope="col">Project</th>
-              {COUNTS.map(([count, label]) => (
-                <th key={count} scope="col" className={rows.number}>
-                  {label}
-                </th>
-              ))}
-              <th scope="col" className={rows.number}>
-                Freed
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {projects.map((row) => (
-              <tr key={row.project}>
-                <th scope="row" className={rows.wide} title={row.project}>
-                  {row.project}
-                </th>
-                {COUNTS.map(([count]) => (
-                  <td key={count} className={rows.number}>
-                    {wholeNumber(row[count])}
-                  </td>
-                ))}
-                <td className={rows.number}>
-                  <strong>{sizeText(row.size_bytes)}</strong>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </Rows>
+        <ProjectTable
+          label="What a pass would delete now"
+          found={projects}
+          columns={COUNTS.map(([count, head]) => ({
+            head,
+            text: (row: ProjectRow) => wholeNumber(row[count]),
+          }))}
+          sum={{ head: "Freed", text: (row) => sizeText(row.size_bytes) }}
+        />
       )}
     </section>
   );

@@ -1,6 +1,6 @@
 /** Where a token stands; pure. */
 
-export type TokenState = "active" | "expired" | "revoked";
+type TokenState = "active" | "expired" | "revoked";
 
 /** @param now - Milliseconds since 1970. */
 export function tokenState(

@@ -5,6 +5,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Session } from "@/api/session";
+import { withoutNothing } from "@/pages/address";
 import { Confirm, type Question } from "@/widgets/confirm";
 import { tokensQuery, type NewToken, type Token } from "@/pages/settings/data";
 import { MakeToken } from "@/pages/settings/make_token";
@@ -16,7 +17,7 @@ import { queries } from "@/state/queries";
 import { Empty } from "@/widgets/empty";
 import { Moment } from "@/widgets/moment";
 import { useNow } from "@/widgets/now";
-import { QuietHead, Rows, rows } from "@/widgets/rows";
+import { QuietHead, RowButton, Rows, rows } from "@/widgets/rows";
 
 const route = getRouteApi("/settings");
 const MINUTE_MS = 60_000;
@@ -47,11 +48,8 @@ export function Tokens(props: { session: Session }): ReactElement {
               onChange={(event) => {
                 const isShown = event.currentTarget.checked;
                 void navigate({
-                  search: ({ project, tab }) => ({
-                    ...(project === undefined ? {} : { project }),
-                    ...(tab === undefined ? {} : { tab }),
-                    ...(isShown ? { revoked: true as const } : {}),
-                  }),
+                  search: (previous) =>
+                    withoutNothing({ ...previous, revoked: isShown ? (true as const) : undefined }),
                 });
               }}
             />
@@ -148,16 +146,14 @@ function TokenRows(props: {
               </td>
               <td className={rows.actions}>
                 {token.revoked === null && (
-                  <Button
-                    variant="default"
-                    size="compact-xs"
-                    aria-label={`Revoke ${token.name}`}
+                  <RowButton
+                    label={`Revoke ${token.name}`}
                     onClick={() => {
                       onRevoke(revokeQuestion(token));
                     }}
                   >
                     Revoke
-                  </Button>
+                  </RowButton>
                 )}
               </td>
             </tr>

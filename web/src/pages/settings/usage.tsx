@@ -5,11 +5,25 @@ import { wholeNumber } from "@/base/numbers";
 import { sizeText } from "@/base/sizes";
 import { usageQuery, type UsageRow } from "@/pages/settings/data";
 import { Part } from "@/pages/settings/part";
+import { ProjectTable } from "@/pages/settings/project_table";
 import { Moment } from "@/widgets/moment";
-import { Rows, rows } from "@/widgets/rows";
 
-const KINDS = ["points", "series", "log_lines", "spans"] as const;
-const HEADS = { points: "Points", series: "Series", log_lines: "Log lines", spans: "Spans" };
+const KINDS = [
+  ["points", "Points"],
+  ["series", "Series"],
+  ["log_lines", "Log lines"],
+  ["spans", "Spans"],
+] as const;
+
+const COLUMNS = [
+  { head: "Runs", text: ({ runs }: UsageRow) => wholeNumber(runs) },
+  ...KINDS.map(([kind, head]) => ({
+    head,
+    text: ({ rows }: UsageRow) => wholeNumber(rows[kind] ?? 0),
+  })),
+  { head: "Media items", text: (row: UsageRow) => wholeNumber(row.media_items) },
+  { head: "Media size", text: (row: UsageRow) => sizeText(row.media_bytes) },
+];
 
 function bytesOf(row: UsageRow): number {
   return Object.values(row.size_bytes).reduce((one, other) => one + other, 0);
@@ -34,50 +48,12 @@ export function Usage(): ReactElement {
       }
     >
       {({ projects }) => (
-        <Rows label="Usage">
-          <thead>
-            <tr>
-              <th scope="col">Project</th>
-              <th scope="col" className={rows.number}>
-                Runs
-              </th>
-              {KINDS.map((kind) => (
-                <th key={kind} scope="col" className={rows.number}>
-                  {HEADS[kind]}
-                </th>
-              ))}
-              <th scope="col" className={rows.number}>
-                Media
-              </th>
-              <th scope="col" className={rows.number}>
-                Of media
-              </th>
-              <th scope="col" className={rows.number}>
-                In all
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {projects.map((row) => (
-              <tr key={row.project}>
-                <th scope="row" className={rows.wide} title={row.project}>
-                  {row.project}
-                </th>
-                <td className={rows.number}>{wholeNumber(row.runs)}</td>
-                {KINDS.map((kind) => (
-                  <td key={kind} className={rows.number}>
-                    {wholeNumber(row.rows[kind] ?? 0)}
-                  </td>
-                ))}
-                <td className={rows.number}>{wholeNumber(row.media_items)}</td>
-                <td className={rows.number}>{sizeText(row.media_bytes)}</td>
-                <td className={rows.number}>
-                  <strong>{sizeText(bytesOf(row))}</strong>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </Rows>
+        <ProjectTable
+          label="Usage"
+          found={projects}
+          columns={COLUMNS}
+          sum={{ head: "Size in all", text: (row) => sizeText(bytesOf(row)) }}
+        />
       )}
     </Part>
   );

@@ -22,6 +22,7 @@ import {
 import { type ComponentProps, type ReactElement, useEffect, useRef } from "react";
 import { ApiError } from "@/api/client";
 import { signOut, type Session } from "@/api/session";
+import { keepProject } from "@/pages/address";
 import classes from "@/pages/shell/shell.module.css";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { queries, sessionQuery } from "@/state/queries";
@@ -133,11 +134,6 @@ function goToSignIn(isBack: boolean): void {
   const { pathname, search } = window.location;
   const next = isBack ? `?next=${encodeURIComponent(pathname + search)}` : "";
   window.location.assign(`/sign-in${next}`);
-}
-
-/** A way to another page stays in the project. */
-function keepProject(previous: { project?: string | undefined }): { project?: string } {
-  return previous.project === undefined ? {} : { project: previous.project };
 }
 
 function ProjectChoice(): ReactElement | null {

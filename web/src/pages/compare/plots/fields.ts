@@ -1,12 +1,13 @@
 /** What a plot may have on its axes: params, and what summaries say of series; pure. */
 import type { Schemas } from "@/api/client";
+import { isNumeral } from "@/base/numbers";
 import { statOf, usualDirection } from "@/pages/compare/summaries";
 import { seriesName } from "@/state/series";
 
 type Comparison = Pick<Schemas["Comparison"], "params" | "series">;
 
 /** A value of a run on an axis: a number, or a word of those that a param has. */
-export type FieldValue = number | string | null;
+type FieldValue = number | string | null;
 
 export interface Field {
   /** Stands in the address. */
@@ -18,8 +19,6 @@ export interface Field {
   values: FieldValue[];
 }
 
-/** A number as programs write it; a param is a text. */
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 /** More words than this on one axis nobody tells apart. */
 const WORDS_MAX = 12;
 const METRIC_STATS = ["last", "min", "max"] as const;
@@ -53,7 +52,7 @@ export function fieldsOf(comparison: Comparison): Field[] {
 /** Returns a param's values: numbers where all are, else words; `null` where these are too many. */
 function paramValues(texts: readonly (string | null)[]): FieldValue[] | null {
   const known = texts.filter((text) => text !== null);
-  if (known.every((text) => NUMBER.test(text) && Number.isFinite(Number(text)))) {
+  if (known.every((text) => isNumeral(text) && Number.isFinite(Number(text)))) {
     return texts.map((text) => (text === null ? null : Number(text)));
   }
   return new Set(known).size > WORDS_MAX ? null : [...texts];

@@ -9,12 +9,12 @@ export interface Label {
 }
 
 /** The left edge of a name, and its middle between above and below. */
-export interface Place {
+interface Place {
   x: number;
   y: number;
 }
 
-export interface Box {
+interface Box {
   left: number;
   right: number;
   top: number;

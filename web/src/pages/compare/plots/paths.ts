@@ -1,6 +1,6 @@
 /** Lines and labels of plots; pure. */
 
-export type Point = readonly [x: number, y: number];
+type Point = readonly [x: number, y: number];
 
 /** Returns the path through points; where one is missing, the line has a gap. */
 export function pathOf(points: readonly (Point | null)[]): string {

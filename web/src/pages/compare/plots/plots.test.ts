@@ -26,8 +26,8 @@ describe("fieldsOf", () => {
     expect(fields.map(({ name, values }) => [name, values])).toEqual([
       ["params.lr", [0.1, 0.001]],
       ["params.optimizer", ["adam", "sgd"]],
-      ['metrics.loss{split="val"}.min', [0.25, 0.5]],
-      ['metrics.loss{split="val"}.max', [0.25, 0.5]],
+      ["metrics.loss{split=val}.min", [0.25, 0.5]],
+      ["metrics.loss{split=val}.max", [0.25, 0.5]],
     ]);
   });
 });
@@ -44,7 +44,7 @@ describe("chosenFields", () => {
     expect(chosenFields(fields, [], 3).map(({ name }) => name)).toEqual([
       "params.lr",
       "params.optimizer",
-      'metrics.loss{split="val"}.min',
+      "metrics.loss{split=val}.min",
     ]);
     expect(chosenFields([], [], 3)).toEqual([]);
   });

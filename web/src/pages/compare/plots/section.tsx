@@ -16,7 +16,7 @@ const AXES_MAX = 10;
 /** Pixels of an axis at least: on a phone the plot scrolls. */
 const AXIS_WIDTH = 104;
 
-export interface PlotChoice {
+interface PlotChoice {
   plot?: "scatter" | undefined;
   axes?: string[] | undefined;
   log?: string[] | undefined;

@@ -17,7 +17,7 @@ const LINE_HEIGHT = 24;
 const LINES_SEEN = 3.5;
 const GAP = 8;
 
-export interface GridProps {
+interface GridProps {
   readonly charts: readonly ChartOfKey[];
   readonly settings: ChartSettings;
   readonly pins: readonly string[];

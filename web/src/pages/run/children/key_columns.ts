@@ -1,5 +1,6 @@
 /** Which columns tell the children of a run apart; pure. */
-import { fieldText, seriesText } from "@/state/fields";
+import { fieldText } from "@/state/fields";
+import { seriesName } from "@/state/series";
 import type { Param } from "@/state/run";
 import type { Series } from "@/state/series";
 
@@ -41,7 +42,7 @@ function differing(children: readonly Child[]): string[] {
 
 function judged(series: readonly Series[]): string[] {
   const names = new Map(
-    series.map(({ key, labels }) => [`metrics.${seriesText(key, labels)}`, { key, labels }]),
+    series.map(({ key, labels }) => [`metrics.${seriesName({ key, labels })}`, { key, labels }]),
   );
   const rank = (name: string): number => {
     const { key, labels } = names.get(name) ?? { key: "", labels: {} };

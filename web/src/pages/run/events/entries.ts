@@ -5,7 +5,7 @@ import type { LifeEntry } from "@/state/run";
 export type Tone = "plain" | "warn" | "bad" | "good";
 
 /** What one entry says. */
-export interface EntryText {
+interface EntryText {
   title: string;
   detail: string;
   tone: Tone;

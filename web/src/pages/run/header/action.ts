@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, bodyOf } from "@/api/client";
 import { type Run, runKey, runQuery } from "@/state/run";
 
-export type Action = "cancel" | "retry" | "trash" | "restore";
+type Action = "cancel" | "retry" | "trash" | "restore";
 
 /** Does it, and answers the run as it is since; of a retry the new run, of one for the trash nothing. */
 export function useRunAction(run: string, action: Action) {

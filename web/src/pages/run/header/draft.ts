@@ -4,7 +4,7 @@ import { useState } from "react";
 import { api, ApiError, bodyOf } from "@/api/client";
 import { lifeQuery, type Run, runQuery } from "@/state/run";
 
-export type Field = "name" | "note";
+type Field = "name" | "note";
 
 /** What was there when the change began. */
 interface Base {
