@@ -265,6 +265,20 @@ def test_all_of_a_long_reason_is_shown_on_demand(every_view: View, api: mapi.Cli
     expect(more).to_be_visible()
 
 
+def test_of_many_tags_the_first_are_shown_and_the_others_on_demand(
+    view: View, api: mapi.Client
+) -> None:
+    run = api.runs.create(name="tagged", tags={f"key{at:02d}": "value" for at in range(13)})
+    page = view.open(address(run, api, tab="events"))
+    tags = page.get_by_role("group", name="Tags")
+    expect(tags).to_contain_text("key09")
+    expect(tags).not_to_contain_text("key10")
+    tags.get_by_role("button", name="3 more").click()
+    expect(tags).to_contain_text("key12")
+    tags.get_by_role("button", name="Show fewer").click()
+    expect(tags).not_to_contain_text("key10")
+
+
 def test_which_events_are_shown_stands_in_the_address(view: View, api: mapi.Client) -> None:
     run = api.runs.create(name="a run")
     api.runs.update(run, name="another name")

@@ -3,13 +3,18 @@ import { Button, CloseButton, Popover, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactElement, useState } from "react";
 import { api } from "@/api/client";
+import { wholeNumber } from "@/base/numbers";
 import classes from "@/pages/run/header/header.module.css";
 import { type Run, tagsQuery } from "@/state/run";
+
+/** More would fill the head of the page; the others are shown on demand. */
+const TAGS_SEEN = 10;
 
 export function TagChips(props: { run: Run; canChange: boolean }): ReactElement | null {
   const { run, canChange } = props;
   const cache = useQueryClient();
   const { queryKey } = tagsQuery(run.id);
+  const [areAllSeen, setAreAllSeen] = useState(false);
   const tags = useQuery(tagsQuery(run.id));
   const remove = useMutation({
     mutationFn: (key: string) =>
@@ -29,10 +34,11 @@ export function TagChips(props: { run: Run; canChange: boolean }): ReactElement 
   );
   if (tags.data === undefined && unread !== false) return unread;
   const found = Object.entries(tags.data ?? {});
+  const seen = areAllSeen ? found : found.slice(0, TAGS_SEEN);
   if (found.length === 0 && !canChange && unread === false) return null;
   return (
     <div className={classes.tags} role="group" aria-label="Tags">
-      {found.map(([key, value]) => (
+      {seen.map(([key, value]) => (
         <span key={key} className={classes.chip} title={value === "" ? key : `${key}: ${value}`}>
           <span className={classes.chipText}>
             <span className={value === "" ? undefined : classes.chipKey}>{key}</span>
@@ -50,6 +56,20 @@ export function TagChips(props: { run: Run; canChange: boolean }): ReactElement 
           )}
         </span>
       ))}
+      {found.length > TAGS_SEEN && (
+        <Button
+          variant="subtle"
+          size="compact-xs"
+          fw={400}
+          className={classes.more}
+          aria-expanded={areAllSeen}
+          onClick={() => {
+            setAreAllSeen(!areAllSeen);
+          }}
+        >
+          {areAllSeen ? "Show fewer" : `${wholeNumber(found.length - TAGS_SEEN)} more`}
+        </Button>
+      )}
       {canChange && <AddTag run={run.id} />}
       {unread}
       {remove.error && (

@@ -17,16 +17,20 @@ interface Props {
   /** Where the page stands. */
   step: number | null;
   isWide: boolean;
+  /** Whether what stands around it has its name already. */
+  isNamed?: boolean;
 }
 
 export function MediaCard(props: Props): ReactElement {
-  const { run, name, item, step, isWide } = props;
+  const { run, name, item, step, isWide, isNamed = false } = props;
   return (
     <figure className={classes.card} data-wide={isWide}>
       <figcaption className={classes.caption}>
-        <span className={classes.name} title={name}>
-          {name}
-        </span>
+        {!isNamed && (
+          <span className={classes.name} title={name}>
+            {name}
+          </span>
+        )}
         {item !== null && (
           <span
             className={item.step === step || item.step === null ? classes.quiet : classes.other}

@@ -166,6 +166,7 @@ function AllSteps(props: { run: string; group: MediaGroup; size: Size }): ReactE
             item={item}
             step={item.step}
             isWide={false}
+            isNamed
           />
         ))}
         {group.items.length > shown && (

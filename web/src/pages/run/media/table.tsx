@@ -10,7 +10,10 @@ import { useSeen } from "@/widgets/seen";
 import { VirtualRows } from "@/widgets/virtual_rows";
 
 const CELL_LETTERS = 300;
-const COLUMN_WIDTH_MIN = 96;
+/** Numbers are short, and texts are what is read. */
+const SHARES = { number: 1, text: 2 } as const;
+/** In pixels. */
+const SHARE_MIN = 72;
 
 export function MediaTable(props: { run: string; item: MediaItem }): ReactElement {
   const host = useRef<HTMLDivElement>(null);
@@ -28,11 +31,12 @@ export function MediaTable(props: { run: string; item: MediaItem }): ReactElemen
 
 function TableRows(props: { name: string; table: TableContent }): ReactElement {
   const { columns, data } = props.table;
-  const grid = {
-    gridTemplateColumns: `repeat(${columns.length}, minmax(0, 1fr))`,
-    minWidth: columns.length * COLUMN_WIDTH_MIN,
-  };
   const isNumeric = columns.map((_, column) => typeof data[0]?.[column] === "number");
+  const shares = isNumeric.map((isNumber) => SHARES[isNumber ? "number" : "text"]);
+  const grid = {
+    gridTemplateColumns: shares.map((share) => `minmax(0, ${share}fr)`).join(" "),
+    minWidth: shares.reduce((sum: number, share) => sum + share, 0) * SHARE_MIN,
+  };
   return (
     <VirtualRows
       label={`Table ${props.name}`}
