@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from expr_tracker.errors import MissingExtraError
 from expr_tracker.loading import loading
 
-__all__ = ["install_command"]
+__all__ = ["install_command", "missing_extra"]
 
 _NAME: Final = "expr-tracker"
 
@@ -46,6 +47,18 @@ def install_command(extra: str) -> str:
     if vcs:
         url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
     return _line(f"{_NAME}[{extra}] @ {url}")
+
+
+def missing_extra(error: ImportError, extra: str, *, what: str) -> MissingExtraError:
+    """Return the error for something of the platform that cannot be loaded.
+
+    Args:
+        error: what loading it raised.
+        extra: what brings it: ``client``.
+        what: needs it: ``et push``.
+    """
+    name = (error.name or "mapi").partition(".")[0]
+    return MissingExtraError(f"{what} needs {name}: {install_command(extra)}")
 
 
 def _origin(text: str | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from expr_tracker.interruption import is_from_signal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["cut", "reason_of", "shown", "text_of", "type_name"]
+__all__ = ["cut", "reason_of", "refusal_of", "shown", "text_of", "type_name"]
 
 #: In a message a value is shown by its beginning: the rule that it breaks must stay in sight.
 _SHOWN_CHARACTERS_MAX: Final = 200
@@ -47,6 +47,11 @@ def cut(text: str, characters_max: int) -> str:
 def shown(value: object) -> str:
     """Return what a message shows of any value: its ``repr``, cut; it never raises."""
     return cut(text_of(repr, value), _SHOWN_CHARACTERS_MAX)
+
+
+def refusal_of(error: Exception) -> str:
+    """Return why a file cannot be read: what the system says of it, without the file's name."""
+    return (error.strerror if isinstance(error, OSError) else None) or reason_of(error)
 
 
 def reason_of(error: Exception) -> str:

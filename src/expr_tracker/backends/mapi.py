@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from expr_tracker.errors import MissingExtraError, OptionError
-from expr_tracker.extras import install_command
+from expr_tracker.errors import OptionError
+from expr_tracker.extras import missing_extra
 from expr_tracker.loading import loading
 from expr_tracker.notices import offer
 from expr_tracker.texts import type_name
@@ -49,8 +49,7 @@ def make_mapi(arguments: Mapping[str, Any]) -> Make:
             with loading.gate():
                 from mapi.follow.live import LiveBackend  # noqa: PLC0415 - an extra
         except ImportError as error:
-            name = (error.name or "mapi").partition(".")[0]
-            raise MissingExtraError(f"it needs {name}: {install_command('client')}") from error
+            raise missing_extra(error, "client", what="it") from error
         return LiveBackend(directory, keys, **arguments)
 
     return make

@@ -13,14 +13,14 @@ from expr_tracker.cli.failure import Failure, reported
 from expr_tracker.cli.parameters import RunPath
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.terminal import say
-from expr_tracker.errors import MissingExtraError, PlatformError
+from expr_tracker.errors import PlatformError
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mapi.follow.opened import RunReport
+    from mapi.follow.opened import PushReport
 
 __all__ = ["command"]
 
@@ -62,9 +62,11 @@ def command(
     try:
         from mapi.follow import front
     except ImportError as error:
-        raise _missing(error) from error
+        from expr_tracker.extras import missing_extra
 
-    reports: list[RunReport] = []
+        raise missing_extra(error, "client", what="et push") from error
+
+    reports: list[PushReport] = []
     try:
         if watch:
             with until_told() as pause:
@@ -105,7 +107,7 @@ def _tell_outage(why: str | None) -> None:
     say(f"Waiting: {why}" if why is not None else "Going on.", err=True)
 
 
-def _tell(report: RunReport) -> None:
+def _tell(report: PushReport) -> None:
     if report.run is not None:
         new, there = _spelled(report.sent), _spelled(report.there)
         known = f"; there already: {there}" if there else ""
@@ -121,15 +123,8 @@ def _spelled(counts: Mapping[str, int]) -> str:
     return ", ".join(counted(count, what) for what, count in counts.items() if count)
 
 
-def _end(reports: Sequence[RunReport]) -> None:
+def _end(reports: Sequence[PushReport]) -> None:
     bad = [str(report.path) for report in reports if report.problems]
     if bad:
         say(f"Not whole on the platform: {', '.join(bad)}", err=True)
         click.get_current_context().exit(1)
-
-
-def _missing(error: ImportError) -> MissingExtraError:
-    from expr_tracker.extras import install_command
-
-    name = (error.name or "mapi").partition(".")[0]
-    return MissingExtraError(f"et push needs {name}: {install_command('client')}")

@@ -14,10 +14,10 @@ from expr_tracker.cli.ending import until_told
 from expr_tracker.cli.failure import Failure, reported
 from expr_tracker.cli.parameters import RunPath
 from expr_tracker.cli.terminal import say
-from expr_tracker.errors import MissingExtraError, PlatformError
+from expr_tracker.errors import PlatformError
 
 if TYPE_CHECKING:
-    from mapi.follow.opened import RunReport
+    from mapi.follow.opened import PushReport
     from mapi.serve.beside import Shown
 
 __all__ = ["command"]
@@ -54,7 +54,9 @@ def command(*, directory: Path | None, project: str | None, port: int, no_browse
     try:
         from mapi.serve import beside
     except ImportError as error:
-        raise _missing(error) from error
+        from expr_tracker.extras import missing_extra
+
+        raise missing_extra(error, "platform", what="et ui") from error
 
     from expr_tracker.options import root_from_environment
 
@@ -78,14 +80,7 @@ def command(*, directory: Path | None, project: str | None, port: int, no_browse
         raise _PagesFailure(str(error)) from error
 
 
-def _tell(report: RunReport) -> None:
+def _tell(report: PushReport) -> None:
     """Tell what is wrong with a run; how it is doing the pages show."""
     for problem in report.problems:
         say(f"{report.path}: {problem}", err=True)
-
-
-def _missing(error: ImportError) -> MissingExtraError:
-    from expr_tracker.extras import install_command
-
-    name = (error.name or "mapi").partition(".")[0]
-    return MissingExtraError(f"et ui needs {name}: {install_command('platform')}")

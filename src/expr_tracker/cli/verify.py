@@ -13,7 +13,7 @@ from expr_tracker.cli.parameters import RunPath
 from expr_tracker.cli.progress import progress_bar
 from expr_tracker.cli.table import cell_text, echo_table, json_bytes
 from expr_tracker.cli.terminal import say, say_json
-from expr_tracker.errors import MissingExtraError, PlatformError
+from expr_tracker.errors import PlatformError
 from expr_tracker.notices import counted
 
 if TYPE_CHECKING:
@@ -100,12 +100,9 @@ def _prove(path: Path) -> Proof:
     try:
         from mapi.follow import front
     except ImportError as error:
-        from expr_tracker.extras import install_command
+        from expr_tracker.extras import missing_extra
 
-        name = (error.name or "mapi").partition(".")[0]
-        raise MissingExtraError(
-            f"et verify --against mapi needs {name}: {install_command('client')}"
-        ) from error
+        raise missing_extra(error, "client", what="et verify --against mapi") from error
     try:
         with progress_bar("Comparing") as progress:
             return front.prove_run(path, progress=progress)
@@ -186,6 +183,8 @@ def _proof_document(proof: Proof) -> dict[str, Any]:
 
 
 def _lines(stream: StreamReport) -> list[str]:
+    if stream.refusal is not None:
+        return [f"  {stream.label}: not read"]
     steps = counted(stream.steps, "step")
     if stream.min_step is not None:
         steps += f" ({stream.min_step} to {stream.max_step})"

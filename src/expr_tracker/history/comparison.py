@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from expr_tracker.errors import TrackerError
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.view import View
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.lines import encode_canonical_line
+from expr_tracker.texts import refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +40,19 @@ def compare(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> list[
         elif key not in ours:
             found.append(f"{key.label}: only in {os.fspath(other)}")
         else:
-            found += [f"{key.label}: {line}" for line in _differences(ours[key], theirs[key])]
+            found += [f"{key.label}: {line}" for line in _found(ours[key], theirs[key])]
     return found
+
+
+def _found(one: Producer, other: Producer) -> list[str]:
+    """Return what differs between two streams, or why that cannot be said: it costs the others nothing."""
+    try:
+        return _differences(one, other)
+    except (OSError, TrackerError) as error:
+        if is_from_signal(error):
+            raise
+        where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        return [f"not compared: {where}{refusal_of(error)}"]
 
 
 def _differences(one: Producer, other: Producer) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from expr_tracker.interruption import is_from_signal
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.row import Row
 
-__all__ = ["checked", "references"]
+__all__ = ["MediaFound", "checked", "references"]
 
 _HASH_BYTES: Final = 1 << 20
 #: Twice what a table may have when it is logged; a larger file is read for its hash only.
@@ -37,33 +38,53 @@ def references(value: Any) -> Iterator[tuple[str, str]]:
                 yield from references(item)
 
 
-def checked(directory: Path, media: dict[str, str]) -> tuple[int, list[str], list[str]]:
+@dataclass
+class MediaFound:
+    """What became of the files that rows refer to, by their paths below the run's directory."""
+
+    count: int = 0
+    """How many were referred to."""
+    missing: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    """Those that do not have their hash."""
+    unreadable: list[str] = field(default_factory=list)
+    """Those that are there and that the system does not read, each with its reason."""
+
+
+def checked(directory: Path, media: dict[str, str]) -> MediaFound:
     """Compare media files with their hashes; pictures in a table count like those in a row.
 
     Args:
         directory: the run's directory.
         media: the SHA-256 that is expected, by path below it.
-
-    Returns:
-        How many files were referred to, those that are missing, and those that were changed.
     """
-    found = dict(media)
-    missing: list[str] = []
-    changed: list[str] = []
-    unread = sorted(found.items())
+    known = dict(media)
+    found = MediaFound()
+    unread = sorted(known.items())
     while unread:
         name, expected = unread.pop()
         path = path_within(directory, name)
         if path is None or not _is_file(path):
-            missing.append(name)
-        elif _sha256(path) != expected.removeprefix("sha256:"):
-            changed.append(name)
-        elif name.endswith(".table.json"):
-            for inner, digest in references(_table(path)):
-                if inner not in found:
-                    found[inner] = digest
-                    unread.append((inner, digest))
-    return len(found), sorted(missing), sorted(changed)
+            found.missing.append(name)
+            continue
+        try:
+            if _sha256(path) != expected.removeprefix("sha256:"):
+                found.changed.append(name)
+                continue
+            table = _table(path) if name.endswith(".table.json") else None
+        except OSError as error:
+            if is_from_signal(error):
+                raise
+            found.unreadable.append(f"{name}: {error.strerror}")
+            continue
+        for inner, digest in references(table):
+            if inner not in known:
+                known[inner] = digest
+                unread.append((inner, digest))
+    found.count = len(known)
+    for names in (found.missing, found.changed, found.unreadable):
+        names.sort()
+    return found
 
 
 def _is_file(path: Path) -> bool:

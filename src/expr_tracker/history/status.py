@@ -68,13 +68,27 @@ class RunOverview:
 def status_of(run: str | os.PathLike[str]) -> Status:
     """Return how a run is doing.
 
+    Of a stream whose file cannot be read no more is known than whether it is written: it is running
+    while its lock is held, and says nothing else.
+
     Raises:
         RunNotFoundError: there is no run at that path.
+        OSError: none of its files can be read.
     """
-    found = set()
+    found: set[Status] = set()
+    refused: OSError | TrackerError | None = None
     for producer in producers_of(run, "*"):
-        with Source.offline(producer) as source:
-            found.add(_status_of(producer, source))
+        try:
+            with Source.offline(producer) as source:
+                found.add(_status_of(producer, source))
+        except (OSError, TrackerError) as error:
+            if is_from_signal(error):
+                raise
+            refused = error
+            if is_locked(producer.files.lock):
+                found.add("running")
+    if refused is not None and not found:
+        raise refused
     return _worst(found)
 
 

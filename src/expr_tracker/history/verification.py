@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from expr_tracker.errors import TrackerError
 from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import Producer, producers_of
 from expr_tracker.history.media_files import checked, references
@@ -19,6 +20,7 @@ from expr_tracker.history.retrieval import rows_by_step
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import Status, status_of
 from expr_tracker.history.view import View
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.notices import counted
 from expr_tracker.store.checkpoints import changed_lines
 from expr_tracker.store.documents import read_document
@@ -26,6 +28,7 @@ from expr_tracker.store.files import StreamKey
 from expr_tracker.store.index import StreamIndex
 from expr_tracker.store.lines import encode_canonical_line
 from expr_tracker.store.sidecar import missing_rows_text
+from expr_tracker.texts import refusal_of
 
 if TYPE_CHECKING:
     import os
@@ -102,6 +105,10 @@ class StreamReport:
     """Media files that rows refer to, or that tables of theirs do."""
     media_missing: list[str] = field(default_factory=list)
     media_changed: list[str] = field(default_factory=list)
+    media_unreadable: list[str] = field(default_factory=list)
+    """Those that the system does not read, each with its reason."""
+    refusal: str | None = None
+    """Why the file cannot be read: nothing else is known of the stream then."""
 
     @property
     def label(self) -> str:
@@ -125,6 +132,8 @@ class StreamReport:
     @property
     def problems(self) -> list[str]:
         """What is wrong, one sentence each."""
+        if self.refusal is not None:
+            return [f"{self.path.name} cannot be read: {self.refusal}"]
         found = []
         if self.unreadable:
             lines = _numbers(self.unreadable_lines, self.unreadable)
@@ -159,6 +168,7 @@ class StreamReport:
         found += [f"part {part}" for part in self.parts_lost]
         found += [f"media file {name} is missing" for name in self.media_missing]
         found += [f"media file {name} does not have its hash" for name in self.media_changed]
+        found += [f"media file {told} (it cannot be read)" for told in self.media_unreadable]
         return found
 
 
@@ -206,6 +216,8 @@ def verify(
 ) -> RunReport:
     """Read every line of a run and report what is there and what is wrong.
 
+    A stream whose file cannot be read costs the others nothing: its report says why.
+
     Args:
         run: the run's directory, or one of its metrics files.
         stream: ``"*"`` is every stream; ``None`` the default producer; a name; a list of names.
@@ -215,20 +227,36 @@ def verify(
 
     Raises:
         RunNotFoundError: there is no such run, stream or rank.
+        OSError: none of the files can be read.
     """
     producers = producers_of(run, stream, rank)
     directory = producers[0].path.parent
     read = Progress(progress, 2 * sum(map(size_bytes, producers)))
+    streams: list[StreamReport] = []
+    refused: OSError | TrackerError | None = None
+    for producer in producers:
+        report = StreamReport(producer.key.stream, producer.key.rank, producer.path)
+        try:
+            _verify_stream(producer, report, read)
+        except (OSError, TrackerError) as error:
+            if is_from_signal(error):
+                raise
+            refused = error
+            report = StreamReport(
+                producer.key.stream, producer.key.rank, producer.path, refusal=refusal_of(error)
+            )
+        streams.append(report)
+    if refused is not None and all(one.refusal is not None for one in streams):
+        raise refused
     return RunReport(
         path=directory,
         status=status_of(run),
         has_identity=read_document(producers[0].files.identity) is not None,
-        streams=[_verify_stream(producer, read) for producer in producers],
+        streams=streams,
     )
 
 
-def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
-    report = StreamReport(producer.key.stream, producer.key.rank, producer.path)
+def _verify_stream(producer: Producer, report: StreamReport, progress: Progress) -> None:
     with Source.offline(producer) as source:
         scanned = _count(source, report, progress)
         told = told_attempts(producer, source, scanned)
@@ -243,7 +271,6 @@ def _verify_stream(producer: Producer, progress: Progress) -> StreamReport:
         report.missing_rows = source.index.missing_rows
         if not report.parts_lost:
             report.changed_lines = _changed_lines(source)
-    return report
 
 
 def _changed_lines(source: Source) -> tuple[int, int] | None:
@@ -296,7 +323,9 @@ def _count(source: Source, report: StreamReport, progress: Progress) -> list[Att
                 max_step=max(mine, default=None),
             )
         )
-    report.media, report.media_missing, report.media_changed = checked(source.path.parent, media)
+    found = checked(source.path.parent, media)
+    report.media, report.media_missing = found.count, found.missing
+    report.media_changed, report.media_unreadable = found.changed, found.unreadable
     return scanned.attempts
 
 

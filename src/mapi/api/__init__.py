@@ -8,7 +8,7 @@ exceptions, `journal` and `meters` tell the operator, `description` is the OpenA
 several routes share: `query_readers`, `links` to next pages, `preconditions` on versions, `run_rights`;
 `stream_life` ends streams of events.
 
-One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `comparing`,
+One module a resource: `runs`, `searches`, `fields`, `experiments`, `views`, `points`, `curves`, `columns`, `comparing`,
 `events`, `exports`, `params`, `tags`, `logs`, `media`, `uploads`, `spans`, `documents`, `attempts`, `corrections` (with `batches` and `senders` for what writers share),
 `tokens`, `members`, `projects`, `limits`, `retention`, `run_budgets`, `audit`, `sessions`, `sign_in`, `home`, `oidc`, `health` and
 `metrics_page`.

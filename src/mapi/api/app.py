@@ -16,6 +16,7 @@ from mapi.access.last_use import WRITE_SECONDS, LastUses
 from mapi.api import (
     attempts,
     audit,
+    columns,
     comparing,
     corrections,
     curves,
@@ -131,6 +132,7 @@ _ROUTES = (
     events.follow_project,
     curves.series,
     curves.points,
+    columns.columns,
     comparing.compare_runs,
     comparing.read_groups,
     exports.export_run,

@@ -12,7 +12,9 @@ from mapi.access.rights import Principal
 from mapi.api.links import next_link
 from mapi.api.queries import QUERY_PREFIXES
 from mapi.api.query_readers import (
+    KEYS_MAX,
     LABEL,
+    check_keys,
     read_labels,
     read_series,
     read_series_text,
@@ -22,7 +24,7 @@ from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.database.door import Connection, Database
 from mapi.errors import Fault, InvalidError
-from mapi.series.names import check_key, series_text
+from mapi.series.names import series_text
 from mapi.tracking.axes import (
     RUN_TIME,
     TIME,
@@ -46,7 +48,6 @@ from mapi.tracking.curves import (
 )
 from mapi.tracking.pruned import pruned_points
 from mapi.tracking.series import SeriesPosition, list_series
-from mapi.wire.decoding import pointer
 from mapi.wire.enums import Scope
 from mapi.wire.metrics import Curve, CurvePoint, SeriesPage
 from mapi.wire.values import value_to_wire, values_to_wire
@@ -58,7 +59,6 @@ POINTS_MAX = 10_000
 #: More buckets than any screen has pixels in a row are points.
 BUCKETS_MAX = 4_000
 _SERIES_MAX = 2_000
-_KEYS_MAX = 100
 
 
 @get(
@@ -71,14 +71,12 @@ async def series(  # noqa: PLR0913, PLR0917 - the query's own parameters, given 
     database: NamedDependency[Database],
     cursors: NamedDependency[Cursors],
     run: FromPath[str],
-    keys: Annotated[list[str] | None, QueryParameter(name="key", max_items=_KEYS_MAX)] = None,
+    keys: Annotated[list[str] | None, QueryParameter(name="key", max_items=KEYS_MAX)] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=_SERIES_MAX)] = 50,
     cursor: FromQuery[str | None] = None,
 ) -> Response[SeriesPage]:
     """Return series with their summaries, by key and labels; both can be asked for."""
-    for at, key in enumerate(keys or []):
-        if (wrong := check_key(key)) is not None:
-            raise InvalidError(Fault(pointer("query", "key", at), wrong))
+    check_keys(keys)
     labels = read_labels(request.query_params)
     question = {"route": "series", "run": run, "keys": keys, "labels": labels}
     after = None

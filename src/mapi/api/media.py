@@ -20,7 +20,7 @@ from mapi.api.description import ANSWERS, BODY, BODY_TYPES, MEDIA_TYPES
 from mapi.api.links import next_link
 from mapi.api.preconditions import is_known
 from mapi.api.queries import QUERY_PREFIXES
-from mapi.api.query_readers import LABEL, read_labels
+from mapi.api.query_readers import KEYS_MAX, LABEL, check_keys, read_labels
 from mapi.api.rights import RIGHT
 from mapi.api.run_rights import find_run
 from mapi.api.senders import sender_of
@@ -71,7 +71,6 @@ _SENT_TYPES = {
 }
 _KINDS = ("application/json", *_SENT_TYPES)
 _PAGE_MAX = 500
-_KEYS_MAX = 100
 #: Long enough for the slowest line, short enough to be worth little.
 _DOWNLOAD_SECONDS = 300
 
@@ -275,15 +274,13 @@ async def list_all(  # noqa: PLR0913, PLR0917 - the query's own parameters, give
     database: NamedDependency[Database],
     cursors: NamedDependency[Cursors],
     run: FromPath[str],
-    keys: Annotated[list[str] | None, QueryParameter(name="key", max_items=_KEYS_MAX)] = None,
+    keys: Annotated[list[str] | None, QueryParameter(name="key", max_items=KEYS_MAX)] = None,
     step: Annotated[int | None, QueryParameter(ge=-1, le=STEP_MAX)] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=_PAGE_MAX)] = 100,
     cursor: FromQuery[str | None] = None,
 ) -> Response[MediaPage]:
     """Return items by key, labels and step; step -1 are those without one."""
-    for place, key in enumerate(keys or []):
-        if (wrong := check_key(key)) is not None:
-            raise InvalidError(Fault(pointer("query", "key", place), wrong))
+    check_keys(keys)
     labels = read_labels(request.query_params)
     question = {"route": "media", "run": run, "keys": keys, "labels": labels, "step": step}
     after = None

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from litestar.datastructures import MultiDict
 
 __all__ = [
+    "KEYS_MAX",
     "LABEL",
+    "check_keys",
     "read_columns",
     "read_filters",
     "read_labels",
@@ -30,9 +32,22 @@ __all__ = [
 
 #: ``label.split=val`` asks for the label ``split``.
 LABEL: Final = "label."
+#: Of one question.
+KEYS_MAX: Final = 100
 #: A filter has at most 50 predicates.
 _FILTERS_MAX: Final = 50
 _METRICS: Final = ("metrics.", "metric.")
+
+
+def check_keys(keys: Sequence[str] | None) -> None:
+    """Check the keys of a query, ``key=loss&key=accuracy``.
+
+    Raises:
+        InvalidError: one breaks its rule.
+    """
+    for at, key in enumerate(keys or []):
+        if (wrong := check_key(key)) is not None:
+            raise InvalidError(Fault(pointer("query", "key", at), wrong))
 
 
 def read_labels(query: MultiDict[Any]) -> dict[str, str]:

@@ -48,6 +48,8 @@ class RunDirectory:
     name: str
     created: float | None
     """Unix seconds."""
+    has_name: bool = True
+    """Whether its files say the name; else it is the folder's, which may be moved."""
     note: str = ""
     tags: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
@@ -102,6 +104,7 @@ def run_directory(path: Path) -> RunDirectory:
         project=unicodedata.normalize("NFC", str(identity.get("project") or real.parent.name)),
         name=_cut(name, NAME_LENGTH_MAX, changes, what="the run's name"),
         created=_time_of(first) if created is None else created,
+        has_name=bool(identity.get("name")),
         note=_cut(_text(about.get("notes")), NOTE_LENGTH_MAX, changes, what="the run's note"),
         tags=_tags(about.get("tags"), changes),
         changes=tuple(changes),

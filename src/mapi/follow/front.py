@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from mapi.follow.opened import RunReport
+    from mapi.follow.opened import PushReport
     from mapi.follow.proof.against import Proof
 
 __all__ = ["CALL_SECONDS", "prove_run", "push_once", "watch"]
@@ -36,7 +36,7 @@ def push_once(  # noqa: PLR0913 - its parts, given by name
     pause: Callable[[float], bool],
     tell_outage: Callable[[str | None], object],
     progress: Callable[[int, int], object] | None,
-    reports: list[RunReport],
+    reports: list[PushReport],
 ) -> None:
     """Deliver what the runs at or below folders hold now.
 
@@ -68,7 +68,7 @@ def watch(
     again: bool,
     pause: Callable[[float], bool],
     tell_outage: Callable[[str | None], object],
-    tell: Callable[[RunReport], object],
+    tell: Callable[[PushReport], object],
 ) -> None:
     """Deliver what grows at or below folders, new runs too, until ``pause`` says that it is over.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from expr_tracker.interruption import is_from_signal
 from expr_tracker.store.joined import joined_objects
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.reader import LineFile, part_paths
@@ -134,8 +135,10 @@ def file_size(path: Path) -> int:
     for one in (*before, path, *after):
         try:
             size += one.stat().st_size
-        except FileNotFoundError:  # set aside between the two looks
-            continue
+        except OSError as error:
+            # Set aside between the two looks, or of no use: whoever reads it says why.
+            if is_from_signal(error):
+                raise
     return size
 
 

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from mapi.follow.sources import Source
     from mapi.wire.runs import RunFacts
 
-__all__ = ["OpenedRun", "RunReport"]
+__all__ = ["OpenedRun", "PushReport"]
 
 #: The platform is asked again how the run is doing there, should somebody have changed it.
 _SETTLE_SECONDS: Final = 30.0
 
 
 @dataclass
-class RunReport:
+class PushReport:
     """What became of one run directory."""
 
     path: Path
@@ -111,11 +111,11 @@ class OpenedRun:
             self._status = settle_status(self._delivery, path)
             self._settled = now
 
-    def report(self) -> RunReport:
+    def report(self) -> PushReport:
         """Return what became of it so far."""
         losses = self._delivery.losses
         of_files = [problem for source in self._looked_at for problem in source.problems]
-        return RunReport(
+        return PushReport(
             self._directory.path,
             run=self._facts.id,
             project=self._facts.project,

@@ -12,14 +12,13 @@ from mapi.follow.rows import ROUNDED, is_point, is_rounded
 from mapi.follow.texts import name_to_keep, plain_value, storable
 from mapi.sdk.errors import QuotaExceededError
 from mapi.series.config_leaves import param_text
-from mapi.series.name_map import series_from_name, writer_from_labels
+from mapi.series.name_map import series_from_name, without_writer, writer_from_labels
 from mapi.series.names import TAG_LENGTH_MAX, canonical_labels, check_tag
 from mapi.wire.metrics import SeriesColumns
 from mapi.wire.times import TIME_US_MIN, time_to_us
 from mapi.wire.values import value_from_wire, values_to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from expr_tracker.store.summary_document import StoredSummary
@@ -141,7 +140,7 @@ class Pins:
             found = delivery.call(lambda: [*delivery.runs.metrics(delivery.run, labels=PINNED)])
             writer = self._producer.stream, self._producer.rank
             self._there = {
-                (one.key, _without_writer(one.labels)): (
+                (one.key, without_writer(one.labels)): (
                     value_from_wire(one.last_value),
                     time_to_us(one.last_time),
                 )
@@ -182,12 +181,6 @@ def pin_tags(summary: StoredSummary) -> tuple[dict[str, str], list[str]]:
         else:
             told.append("left out: no tag may be called so")
     return tags, told
-
-
-def _without_writer(labels: Mapping[str, str]) -> Labels:
-    return canonical_labels(
-        {name: text for name, text in labels.items() if name not in {"stream", "rank"}}
-    )
 
 
 def _is_same(one: float | None, other: float) -> bool:

@@ -13,8 +13,9 @@ from expr_tracker.interruption import is_from_signal
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
 from mapi.follow.directories import find_directories, id_at, run_directory
 from mapi.follow.faults import said
+from mapi.follow.line_files import file_size
 from mapi.follow.losses import Losses
-from mapi.follow.opened import OpenedRun, RunReport
+from mapi.follow.opened import OpenedRun, PushReport
 from mapi.follow.projects import Projects
 from mapi.follow.run import open_run
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from mapi.sdk.synchronous.client import Client
 
-__all__ = ["PATIENCE_SECONDS", "Pusher", "RunReport", "push"]
+__all__ = ["PATIENCE_SECONDS", "PushReport", "Pusher", "push"]
 
 #: How long a server that does not answer is waited for, from the last answer on.
 PATIENCE_SECONDS: Final = 60.0
@@ -59,7 +60,7 @@ class Pusher:
         self._paths: dict[str, Path] = {}
         self._opened: dict[Path, OpenedRun] = {}
 
-    def push_run(self, path: Path, told: Callable[[int], object]) -> RunReport:
+    def push_run(self, path: Path, told: Callable[[int], object]) -> PushReport:
         """Deliver what is there of a run and not on the platform.
 
         Args:
@@ -71,7 +72,7 @@ class Pusher:
             UnreachableError: the server did not answer for as long as the patience lasts.
         """
         losses = Losses()
-        report = RunReport(path, problems=losses.problems)
+        report = PushReport(path, problems=losses.problems)
         try:
             opened = self._opened.get(path)
             if opened is None:
@@ -119,8 +120,8 @@ def push(
     roots: Iterable[Path],
     *,
     progress: Callable[[int, int], object] | None = None,
-    reports: list[RunReport] | None = None,
-) -> list[RunReport]:
+    reports: list[PushReport] | None = None,
+) -> list[PushReport]:
     """Deliver what the runs at or below folders hold now.
 
     Args:
@@ -144,7 +145,7 @@ def push(
                 if all(path != known for known, _ in found):
                     found.append((path, _size_of(path)))
         except (TrackerError, OSError) as error:
-            reports.append(RunReport(root, problems=[said(error)]))
+            reports.append(PushReport(root, problems=[said(error)]))
     total, done = sum(size for _, size in found), 0
     for path, size in found:
 
@@ -158,12 +159,9 @@ def push(
 
 
 def _size_of(path: Path) -> int:
-    """Return the bytes of a run's files that are delivered."""
-    try:
-        return sum(
-            entry.stat().st_size
-            for kind in ("metrics", "spans", "console")
-            for entry in path.glob(f"{kind}*.jsonl")
-        )
-    except OSError:
-        return 0
+    """Return the bytes of a run's files that are delivered, of those that can be looked at."""
+    return sum(
+        file_size(file)
+        for kind in ("metrics", "spans", "console")
+        for file in path.glob(f"{kind}*.jsonl")
+    )

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from expr_tracker.errors import TrackerError
 from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.source import Source
 from expr_tracker.history.status import status_of
+from expr_tracker.interruption import is_from_signal
 from mapi.errors import InvalidError
 from mapi.follow.instants import instant_of
 from mapi.sdk.errors import PreconditionFailedError
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
     from mapi.sdk.synchronous.runs import Runs
     from mapi.wire.runs import RunFacts
 
-__all__ = ["AS_FILES_SAY", "open_run", "settle_status"]
+__all__ = ["AS_FILES_SAY", "ENDS", "end_of", "open_run", "settle_status"]
 
 #: A run whose status others change as often meanwhile is left for the next push.
 _TRIES_MAX: Final = 5
 #: Tells an end that the files tell of from one by somebody on the platform.
 AS_FILES_SAY: Final = "as its files say"
+#: How a run is that has said when it ended.
+ENDS: Final = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def open_run(runs: Runs, directory: RunDirectory) -> RunFacts:
@@ -58,10 +62,10 @@ def settle_status(delivery: Delivery, path: Path) -> str:
         facts = delivery.call(lambda: delivery.runs.get(delivery.run))
         # Behind the version: of several processes that end at once, one saw all ends before it asked.
         status = status_of(path)
-        if facts.status.value == status:
+        if facts.status.value == status and not _has_other_end(facts, path):
             break
         wanted = status
-        if facts.status is RunStatus.CANCELLED:
+        if facts.status is RunStatus.CANCELLED and status != "cancelled":
             if facts.reason != AS_FILES_SAY:
                 delivery.losses.note(
                     f"it was cancelled on the platform ({facts.reason or 'nobody said why'}) and "
@@ -78,7 +82,7 @@ def settle_status(delivery: Delivery, path: Path) -> str:
 def _is_changed(delivery: Delivery, facts: RunFacts, *, status: str, path: Path) -> bool:
     """Change the status of the version that was read; say whether it was that one still."""
     change: dict[str, Any] = {"status": status}
-    if status not in {"running", "lost"} and (finished := instant_of(_ended(path))) is not None:
+    if status in ENDS and (finished := instant_of(end_of(path))) is not None:
         change["finished"] = finished
     if status == "cancelled":
         change["reason"] = AS_FILES_SAY
@@ -96,10 +100,26 @@ def _is_changed(delivery: Delivery, facts: RunFacts, *, status: str, path: Path)
     return True
 
 
-def _ended(path: Path) -> float | None:
-    """Return when the last of the producers ended, in Unix seconds."""
+def _has_other_end(facts: RunFacts, path: Path) -> bool:
+    """Say whether a run that has ended there did so at another time here: it went on since."""
+    if facts.status.value not in ENDS:
+        return False
+    if facts.status is RunStatus.CANCELLED and facts.reason != AS_FILES_SAY:
+        return False
+    finished = instant_of(end_of(path))
+    # One before its beginning, of a clock that was set back, is taken nowhere.
+    is_taken = finished is not None and finished >= (facts.started or facts.created)
+    return is_taken and facts.finished != finished
+
+
+def end_of(path: Path) -> float | None:
+    """Return when the last of a run's producers ended, in Unix seconds, of those that can be read."""
     ends = []
     for producer in producers_of(path, "*"):
-        with Source.offline(producer) as source:
-            ends.append(told_attempts(producer, source)[-1].end_time)
+        try:
+            with Source.offline(producer) as source:
+                ends.append(told_attempts(producer, source)[-1].end_time)
+        except (OSError, TrackerError) as error:
+            if is_from_signal(error):
+                raise
     return max((one for one in ends if one is not None), default=None)

@@ -12,7 +12,7 @@ from expr_tracker.errors import TrackerError
 from mapi.errors import MapiError
 from mapi.follow.directories import find_directories
 from mapi.follow.faults import said
-from mapi.follow.opened import RunReport
+from mapi.follow.opened import PushReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,14 +61,14 @@ class Watch:
         client: Client,
         roots: Sequence[Path],
         *,
-        tell: Callable[[RunReport], object],
+        tell: Callable[[PushReport], object],
     ) -> None:
         self._pusher = pusher
         self._client = client
         self._roots = roots
         self._tell = tell
         self._looks: dict[Path, tuple[_Look, float]] = {}
-        self._told: dict[Path, RunReport] = {}
+        self._told: dict[Path, PushReport] = {}
         self._living: dict[Path, _Beat] = {}
 
     def run(self, pause: Callable[[float], bool], *, every_seconds: float = LOOK_SECONDS) -> None:
@@ -83,7 +83,7 @@ class Watch:
             if pause(every_seconds):
                 return
 
-    def look(self) -> list[RunReport]:
+    def look(self) -> list[PushReport]:
         """Deliver what has changed since the look before; return what became of it."""
         reports = []
         found: set[Path] | None = set()
@@ -96,13 +96,13 @@ class Watch:
                         report = self._look_at(path)
                     except OSError as error:
                         # Of one run; the others are looked at all the same.
-                        report = RunReport(path, problems=[said(error)])
+                        report = PushReport(path, problems=[said(error)])
                         self._tell_once(report)
                     if report is not None:
                         reports.append(report)
             except (TrackerError, OSError) as error:
                 found = None
-                self._tell_once(RunReport(root, problems=[said(error)]))
+                self._tell_once(PushReport(root, problems=[said(error)]))
             self._beat()
         if found is not None:
             self._keep(found)
@@ -114,7 +114,7 @@ class Watch:
             for known in (self._looks, self._told, self._living):
                 known.pop(path, None)
 
-    def _look_at(self, path: Path) -> RunReport | None:
+    def _look_at(self, path: Path) -> PushReport | None:
         found = _look_of(path)
         known, since = self._looks.get(path, ((), 0.0))
         told = self._told.get(path)
@@ -134,7 +134,7 @@ class Watch:
         self._tell_once(report)
         return report
 
-    def _tell_once(self, report: RunReport) -> None:
+    def _tell_once(self, report: PushReport) -> None:
         """Tell of a run what was not said before; how many rows it has by now is no news."""
         before = self._told.get(report.path)
         self._told[report.path] = report
@@ -154,7 +154,7 @@ class Watch:
                     beat.last = now - _BEAT_SECONDS + 1.0
 
 
-def _news(report: RunReport) -> tuple[object, ...]:
+def _news(report: PushReport) -> tuple[object, ...]:
     return report.run, report.status, report.problems, report.notes
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mapi.sdk.calls import Producer
     from mapi.series.names import Labels
-    from mapi.wire.metrics import Curve, CurvePoint, PrunedPoints
+    from mapi.wire.metrics import Curve, CurvePoint, PointColumns, PrunedPoints
 
 __all__ = [
     "BATCH_POINTS",
@@ -399,6 +399,18 @@ class Points:
             [point.time for point in points],
             [value_from_wire(point.value) for point in points],
             curve.pruned,
+        )
+
+    @classmethod
+    def of_columns(cls, columns: PointColumns) -> Points:
+        """Return the columns of a series, as they came."""
+        return cls(
+            columns.key,
+            columns.labels,
+            columns.steps,
+            columns.times,
+            [value_from_wire(value) for value in columns.values],
+            columns.pruned,
         )
 
     def to_pandas(self) -> Any:

@@ -50,6 +50,7 @@ __all__ = [
     "series_from_name",
     "shortened_raw",
     "with_writer",
+    "without_writer",
     "writer_from_labels",
 ]
 
@@ -165,6 +166,13 @@ def with_writer(labels: Labels, *, stream: str, rank: int) -> Labels:
     if rank:
         who["rank"] = str(rank)
     return canonical_labels(who)
+
+
+def without_writer(labels: Mapping[str, str]) -> Labels:
+    """Return the labels of a series but for those that say who wrote; what `with_writer` was given."""
+    return canonical_labels(
+        {name: value for name, value in labels.items() if name not in {"stream", "rank"}}
+    )
 
 
 def writer_from_labels(labels: Mapping[str, str]) -> tuple[str, int] | None:

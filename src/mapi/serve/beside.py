@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
-    from mapi.follow.opened import RunReport
+    from mapi.follow.opened import PushReport
 
 __all__ = ["Shown", "home_beside", "show"]
 
@@ -86,7 +86,7 @@ def show(
     port: int,
     begun: Callable[[Shown], object],
     pause: Callable[[float], bool],
-    tell: Callable[[RunReport], object],
+    tell: Callable[[PushReport], object],
 ) -> None:
     """Serve the pages of a folder's runs, and deliver what is and comes there, until ``pause`` ends it.
 

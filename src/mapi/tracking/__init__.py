@@ -15,7 +15,7 @@ A run goes on by `life` (changed, into the trash and back; `life_entries` tell o
 `changes` tells every replica that a run has changed, `live` reads what is new in it, and `following`
 hands that to its readers.
 
-`series` lists what a run has, `curves` reads points by step, in `buckets` too, and `axes` by time or another metric;
+`series` lists what a run has, `curves` reads points by step, in `buckets` too, and `axes` by time or another metric, `columns` those of many series;
 `compare` puts runs side by side and `groups` sums them up. `export` writes runs as lines, read in `export_slices`, and
 `point_tables` their points as tables; `importing` takes lines back, once `import_file` has checked the
 file and `import_conflicts` what is here: `import_lines` those of a run (`import_pruned` what is known of points that are gone, `import_life` what happened to the run), `import_groups` the others.

@@ -23,11 +23,13 @@ __all__ = [
     "BatchAnswer",
     "BatchFault",
     "Bucket",
+    "ColumnsPage",
     "Curve",
     "CurvePoint",
     "ForeignName",
     "MetricKey",
     "MetricsBody",
+    "PointColumns",
     "PointRow",
     "PrecedingNumber",
     "PrunedPoints",
@@ -303,6 +305,37 @@ class Bucket(Answer, kw_only=True):
         float | None,
         Meta(
             description="Of the finite values, as floats sum up; null without any, and where one is beyond 1e290."
+        ),
+    ] = None
+
+
+class PointColumns(Answer, kw_only=True):
+    """Points of one series in columns of one length, in the shape in which they are logged."""
+
+    key: Annotated[str, Meta(description="The key of the metric.")]
+    labels: Annotated[dict[str, str], Meta(description="By name.")]
+    steps: Annotated[list[int | None], Meta(description="Ascending; null for a scalar.")]
+    times: Annotated[list[int], Meta(description="Whole microseconds since 1970 UTC.")]
+    values: Annotated[list[WireValue], Meta(description="Exactly as logged.")]
+    pruned: Annotated[
+        PrunedPoints | None,
+        Meta(description="Points of the range that retention may have deleted; null: none."),
+    ] = None
+
+
+class ColumnsPage(Answer, kw_only=True):
+    """`GET /v1/runs/{id}/metrics/columns`: one series after the other, the last one perhaps not to its end."""
+
+    series: Annotated[
+        list[PointColumns],
+        Meta(
+            description="By key; those with points in the range, or with some that retention has deleted."
+        ),
+    ]
+    next_cursor: Annotated[
+        str | None,
+        Meta(
+            description="For the next page, which may go on in the midst of a series; null at the end. A page without a series may have one."
         ),
     ] = None
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from expr_tracker.run import Run
     from mapi.database.embedded.server import EmbeddedServer
-    from mapi.follow.opened import RunReport
+    from mapi.follow.opened import PushReport
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ class Push(Protocol):
 
     def __call__(
         self, *roots: Path, again: bool = False, project: str | None = None
-    ) -> list[RunReport]:
+    ) -> list[PushReport]:
         """Push what is there at or below folders, as a new program does."""
         ...
 
@@ -65,7 +65,7 @@ def pushed(url: str, tenant: Tenant) -> Push:
     token = make_token(tenant)
     waiting = threading.Event()
 
-    def called(*roots: Path, again: bool = False, project: str | None = None) -> list[RunReport]:
+    def called(*roots: Path, again: bool = False, project: str | None = None) -> list[PushReport]:
         with mapi.Client(url, token=token, project=project, timeout_seconds=20, tries=1) as client:
             return push(Pusher(client, again=again, pause=waiting.wait), roots)
 

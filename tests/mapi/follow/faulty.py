@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.mapi.follow.network import Network
 
-    from mapi.follow.opened import RunReport
+    from mapi.follow.opened import PushReport
 
 __all__ = ["Faulty", "fates", "few"]
 
@@ -85,7 +85,7 @@ class Faulty:
         """Let everything through that the network holds back still."""
         asyncio.run_coroutine_threadsafe(self._way.let_go(), self._loop).result(30)
 
-    def _pushed(self, path: Path, patience_seconds: float) -> RunReport:
+    def _pushed(self, path: Path, patience_seconds: float) -> PushReport:
         waiting = threading.Event()
 
         def pause(seconds: float) -> bool:

@@ -273,7 +273,7 @@ def test_what_has_no_room_or_no_name_there_is_told_by_the_push_and_by_the_proof(
         assert note in proof.notes or note.removeprefix("default: ") in proof.notes
     api.runs.delete_tag(report.run or "", "gone")
     noted = prove(api, path).notes
-    assert any(note.startswith("1 tag of its files that the platform has not") for note in noted)
+    assert any(note.startswith("the platform has not its tag gone: ") for note in noted)
 
 
 def test_pins_are_one_request_for_many_and_are_sent_when_they_change(

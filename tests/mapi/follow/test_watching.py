@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.mapi.tenants import Tenant
 
-    from mapi.follow.opened import RunReport
+    from mapi.follow.opened import PushReport
 
 HALTED = """\
 import os, signal, sys
@@ -43,7 +43,7 @@ def client(url: str, tenant: Tenant) -> Iterator[mapi.Client]:
 
 
 def test_each_look_delivers_what_is_new(client: mapi.Client, tmp_path: Path) -> None:
-    told: list[RunReport] = []
+    told: list[PushReport] = []
     sent: dict[str, int] = {}
     watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
     assert watch.look() == []
@@ -76,7 +76,7 @@ def test_each_look_delivers_what_is_new(client: mapi.Client, tmp_path: Path) -> 
 def test_a_torn_line_that_was_completed_is_no_problem_any_more(
     client: mapi.Client, tmp_path: Path
 ) -> None:
-    told: list[RunReport] = []
+    told: list[PushReport] = []
     watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
     run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
     run.log({"loss": 1.0}, step=0)
@@ -132,7 +132,7 @@ def test_damage_of_a_file_that_is_another_one_now_is_told_no_more(
 
 
 def test_a_lost_run_that_gets_more_rows_stays_lost(client: mapi.Client, tmp_path: Path) -> None:
-    told: list[RunReport] = []
+    told: list[PushReport] = []
     watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
     with halted(tmp_path) as path:
         pass
@@ -153,7 +153,7 @@ def append(file: Path, content: bytes) -> None:
 def test_a_run_that_is_gone_on_the_platform_is_told_and_comes_again(
     client: mapi.Client, tmp_path: Path
 ) -> None:
-    told: list[RunReport] = []
+    told: list[PushReport] = []
     watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
     run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
     run.log({"loss": 1.0})
@@ -217,7 +217,7 @@ def test_nobody_says_of_a_run_whose_directory_is_gone_that_it_lives(
 
 
 def test_a_link_that_leads_to_itself_stops_no_run(client: mapi.Client, tmp_path: Path) -> None:
-    told: list[RunReport] = []
+    told: list[PushReport] = []
     watch = Watch(Pusher(client, pause=lambda _: True), client, [tmp_path], tell=told.append)
     for name in ("first", "second"):
         run = et.init(project="p", name=name, dir=tmp_path, system_metrics=False)

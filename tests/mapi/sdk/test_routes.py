@@ -245,6 +245,9 @@ REACHED: dict[tuple[str, str], Reach] = {
     ("GET", "/v1/runs/{run}/metrics/points"): Reach(
         lambda ask, world: ask("runs.points", world.run, "loss"), Points
     ),
+    ("GET", "/v1/runs/{run}/metrics/columns"): Reach(
+        lambda ask, world: ask("runs.columns", world.run), [Points]
+    ),
     ("POST", "/v1/runs/{run}/metrics/corrections"): Reach(
         lambda ask, world: ask("runs.correct_series", world.run, "loss", [7], steps=[1]),
         metrics.BatchAnswer,

@@ -134,6 +134,54 @@ begin atomic
     where unpacked.step >= first_wanted and unpacked.step <= last_wanted;
 end;
 
+-- The first points of a series between two steps, at most so many: one walk along the primary key, and
+-- along as many chunks as have them; in no order.
+create function mapi.first_points(
+    of_tenant int, of_series bigint, first_wanted bigint, last_wanted bigint, points_wanted int
+) returns table (step bigint, "time" timestamptz, value float8)
+language sql stable
+begin atomic
+    select points.step, points.time, points.value
+    from (
+        (
+            select live.step, live.time, live.value
+            from mapi.run_metric_points as live
+            where
+                live.tenant_id = of_tenant
+                and live.series_id = of_series
+                and live.step >= first_wanted
+                and live.step <= last_wanted
+            order by live.step
+            limit points_wanted
+        )
+        union all
+        select unpacked.step, unpacked.time, unpacked.value
+        from (
+            select
+                unnest(chunk.steps) as step, unnest(chunk.times) as "time",
+                unnest(chunk.values) as value
+            from (
+                select
+                    one.steps, one.times, one.values,
+                    -- Of the first chunk some points may lie before the stretch.
+                    sum(case when one.first_step >= first_wanted then one.count else 0 end) over (
+                        order by one.first_step rows between unbounded preceding and 1 preceding
+                    ) as points_before
+                from mapi.run_metric_chunks as one
+                where
+                    one.tenant_id = of_tenant
+                    and one.series_id = of_series
+                    and one.last_step >= first_wanted
+                    and one.first_step <= last_wanted
+            ) as chunk
+            where coalesce(chunk.points_before, 0) < points_wanted
+        ) as unpacked
+        where unpacked.step >= first_wanted and unpacked.step <= last_wanted
+    ) as points
+    order by points.step
+    limit points_wanted;
+end;
+
 -- The first step of a series that a later attempt of the same stream and rank has superseded; null
 -- where none has. A continuation goes back to its from_step for every series; a runner's attempt
 -- begins anew at 0, but only for what it writes: what it never wrote stays as it was.
@@ -199,11 +247,13 @@ grant select on mapi.run_metrics to mapi_app;
 
 revoke execute on function
     mapi.series_name(uuid, jsonb),
-    mapi.series_points(int, bigint, bigint, bigint), mapi.superseded_from(mapi.run_series),
+    mapi.series_points(int, bigint, bigint, bigint),
+    mapi.first_points(int, bigint, bigint, bigint, int), mapi.superseded_from(mapi.run_series),
     mapi.curve_points(int8[], int4[], int8[], int8, int8)
     from public;
 grant execute on function
     mapi.series_name(uuid, jsonb),
-    mapi.series_points(int, bigint, bigint, bigint), mapi.superseded_from(mapi.run_series),
+    mapi.series_points(int, bigint, bigint, bigint),
+    mapi.first_points(int, bigint, bigint, bigint, int), mapi.superseded_from(mapi.run_series),
     mapi.curve_points(int8[], int4[], int8[], int8, int8)
     to mapi_app;

@@ -20,53 +20,14 @@ order by series.key, series.labels
 limit %(limit)s
 
 -- name: read_one
--- The points of a series that one attempt wrote: one walk along the primary key, and along as many
--- chunks as have the points that are wanted. With the tenant's number the condition of its policy is
+-- The points of a series that one attempt wrote. With the tenant's number the condition of its policy is
 -- asked for once, and not for each of a million rows. Three arrays travel and are read several times
 -- as fast as ten thousand rows.
 select
     array_agg(point.step order by point.step), array_agg(point.time order by point.step),
     array_agg(point.value order by point.step)
-from (
-    select points.step, points.time, points.value
-    from (
-        (
-            select live.step, live.time, live.value
-            from run_metric_points as live
-            where
-                live.tenant_id = %(tenant)s
-                and live.series_id = %(series_id)s
-                and live.step >= %(first)s
-                and live.step <= %(last)s
-            order by live.step
-            limit %(limit)s
-        )
-        union all
-        select unpacked.step, unpacked.time, unpacked.value
-        from (
-            select
-                unnest(chunk.steps) as step, unnest(chunk.times) as "time",
-                unnest(chunk.values) as value
-            from (
-                select
-                    one.steps, one.times, one.values,
-                    -- Of the first chunk some points may lie before the stretch.
-                    sum(case when one.first_step >= %(first)s then one.count else 0 end) over (
-                        order by one.first_step rows between unbounded preceding and 1 preceding
-                    ) as points_before
-                from run_metric_chunks as one
-                where
-                    one.tenant_id = %(tenant)s
-                    and one.series_id = %(series_id)s
-                    and one.last_step >= %(first)s
-                    and one.first_step <= %(last)s
-            ) as chunk
-            where coalesce(chunk.points_before, 0) < %(limit)s
-        ) as unpacked
-        where unpacked.step >= %(first)s and unpacked.step <= %(last)s
-    ) as points
-    order by points.step
-    limit %(limit)s
+from mapi.first_points(
+    %(tenant)s::int4, %(series_id)s::int8, %(first)s::int8, %(last)s::int8, %(limit)s::int4
 ) as point
 
 -- name: read_merged

@@ -11,22 +11,20 @@ from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.progress import Progress, size_bytes
 from expr_tracker.history.source import Source
-from expr_tracker.history.status import status_of
 from expr_tracker.store.files import RunFiles, StreamKey, stream_keys
 from mapi.filters import attribute
 from mapi.follow.directories import run_directory
-from mapi.follow.instants import instant_of
 from mapi.follow.proof.attempts import compare_attempts
 from mapi.follow.proof.differences import Difference, Differences
 from mapi.follow.proof.documents import compare_documents
+from mapi.follow.proof.facts import compare_facts
 from mapi.follow.proof.lines import compare_lines, output_lines, row_lines
 from mapi.follow.proof.media import compare_media
-from mapi.follow.proof.points import PointProof, series_by_writer
+from mapi.follow.proof.points import PointProof, names_by_writer
 from mapi.follow.proof.spans import compare_spans
-from mapi.follow.run import AS_FILES_SAY
+from mapi.follow.proof.unread import unread_files
 from mapi.sdk.errors import SchemaInvalidError
 from mapi.series.names import check_title
-from mapi.wire.enums import RunStatus
 from mapi.wire.times import time_to_us
 
 if TYPE_CHECKING:
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
     from expr_tracker.history.location import Producer
     from mapi.follow.directories import RunDirectory
     from mapi.follow.proof.lines import Line
+    from mapi.follow.proof.points import SeriesNames
+    from mapi.follow.proof.unread import Unread
     from mapi.sdk.synchronous.client import Client
     from mapi.sdk.synchronous.runs import Runs
     from mapi.wire.runs import AttemptFacts, RunFacts
@@ -99,8 +99,7 @@ def prove(
     differences = Differences(time_to_us(facts.created))
     _compare_all(runs, facts, producers, differences=differences, progress=progress)
     with differences.part("the run"):
-        _compare_run(facts, directory, differences)
-        _compare_about(runs, facts, directory, differences=differences)
+        compare_facts(runs, facts, directory, differences=differences)
     proof.compared = dict(differences.compared)
     proof.counts = [(what, kind, count) for (what, kind), count in differences.counts.items()]
     proof.differences = differences.kept
@@ -133,8 +132,9 @@ def _compare_all(
 ) -> None:
     run = facts.id
     summaries = [*runs.metrics(run)]
-    series = series_by_writer(summaries)
+    names = names_by_writer(summaries)
     directory = producers[0].path.parent
+    unread = unread_files(directory, differences)
     with differences.part("configuration, environment and pins"):
         compare_documents(
             runs,
@@ -144,46 +144,82 @@ def _compare_all(
             scalars=[one for one in summaries if one.is_scalar],
             differences=differences,
         )
-    attempts = runs.attempts(run)
-    lines: dict[tuple[str, int], list[Iterator[Line]]] = {}
     read = Progress(progress, sum(map(size_bytes, producers)))
-    for producer in producers:
-        key = producer.key
-        writer = key.stream or "", key.rank
-        proof = PointProof(
-            runs, run, key=key, there=series.pop(writer, {}), differences=differences
-        )
-        theirs = [one for one in attempts if (one.stream, one.rank) == writer]
-        with differences.part(producer.path.name):
-            _compare_producer(producer, proof, theirs, differences=differences, read=read)
-        lines[writer] = [row_lines(producer, differences)]
-    for writer in {*series, *((one.stream, one.rank) for one in attempts)} - {*lines}:
-        key = _key(*writer)
-        strange = PointProof(
-            runs, run, key=key, there=series.get(writer, {}), differences=differences
-        )
-        strange.compare_with_nothing()
-        theirs = [one for one in attempts if (one.stream, one.rank) == writer]
-        compare_attempts([], theirs, key=key, differences=differences)
-    for key in stream_keys(directory, "console"):
-        printed = output_lines(RunFiles(directory, key).console, differences)
-        lines.setdefault((key.stream or "", key.rank), []).append(printed)
+    _compare_points(
+        runs, run, producers, names=names, unread=unread, differences=differences, read=read
+    )
     with differences.part("media"):
         compare_media(
-            runs, run, directory, keys=[one.key for one in producers], differences=differences
+            runs,
+            run,
+            directory,
+            keys=[one.key for one in producers],
+            unread=unread.metrics,
+            differences=differences,
         )
     with differences.part("spans"):
         compare_spans(
-            runs, run, directory, keys=stream_keys(directory, "spans"), differences=differences
+            runs,
+            run,
+            directory,
+            keys=stream_keys(directory, "spans"),
+            unread=unread.spans,
+            differences=differences,
         )
     with differences.part("lines of the log"):
         compare_lines(
             runs,
             run,
-            lines,
+            _lines_of(directory, producers, unread=unread, differences=differences),
+            unread={_writer(key) for key in unread.lines},
             labels=lambda stream, rank: _key(stream, rank).label,
             differences=differences,
         )
+
+
+def _compare_points(  # noqa: PLR0913 - its parts, given by name
+    runs: Runs,
+    run: str,
+    producers: list[Producer],
+    *,
+    names: dict[tuple[str, int], SeriesNames],
+    unread: Unread,
+    differences: Differences,
+    read: Progress,
+) -> None:
+    """Compare attempts and points of all producers, those too that only the platform knows."""
+    attempts: dict[tuple[str, int], list[AttemptFacts]] = {}
+    for one in runs.attempts(run):
+        attempts.setdefault((one.stream, one.rank), []).append(one)
+    of_files = {_writer(producer.key): producer for producer in producers}
+    for writer in {**of_files, **names, **attempts}:
+        key, producer = _key(*writer), of_files.get(writer)
+        proof = PointProof(
+            runs, run, key=key, names=names.get(writer, {}), differences=differences
+        )
+        theirs = attempts.get(writer, [])
+        if producer is None:
+            proof.compare_with_nothing()
+            compare_attempts([], theirs, key=key, differences=differences)
+        elif key not in unread.metrics:
+            with differences.part(producer.path.name):
+                _compare_producer(producer, proof, theirs, differences=differences, read=read)
+
+
+def _lines_of(
+    directory: Path, producers: list[Producer], *, unread: Unread, differences: Differences
+) -> dict[tuple[str, int], list[Iterator[Line]]]:
+    """Return what each file makes of lines of the log, by the stream and rank that wrote it."""
+    lines: dict[tuple[str, int], list[Iterator[Line]]] = {}
+    for producer in producers:
+        if producer.key not in unread.metrics:
+            found = row_lines(producer, differences)
+            lines.setdefault(_writer(producer.key), []).append(found)
+    for key in stream_keys(directory, "console"):
+        if key not in unread.console:
+            printed = output_lines(RunFiles(directory, key).console, differences)
+            lines.setdefault(_writer(key), []).append(printed)
+    return lines
 
 
 def _compare_producer(
@@ -211,50 +247,8 @@ def _key(stream: str, rank: int) -> StreamKey:
     return StreamKey(stream or None, rank)
 
 
-def _compare_run(facts: RunFacts, directory: RunDirectory, differences: Differences) -> None:
-    """Compare what is known of the run as a whole; its name is changed on the platform at will."""
-    status = status_of(directory.path)
-    differences.compare("fact")
-    if facts.status is RunStatus.CANCELLED and facts.reason != AS_FILES_SAY:
-        differences.note(
-            "", f"it was cancelled on the platform and stays so; its files say that it is {status}"
-        )
-    elif facts.status.value != status:
-        differences.add(
-            Difference("fact", "value", "", "status", files=status, platform=facts.status.value)
-        )
-    began = instant_of(directory.created)
-    if began is not None:
-        differences.compare("fact")
-        if facts.started == facts.created < began:
-            differences.note(
-                "", "it began ahead of the platform's clock, which says when it heard of it"
-            )
-        elif facts.started != began:
-            differences.add(
-                Difference(
-                    "fact", "value", "", "started", files=str(began), platform=str(facts.started)
-                )
-            )
-    if facts.trashed is not None:
-        differences.note("", "it is in the trash of the platform")
-    if status == "running":
-        differences.note("", "it goes on: what was not pushed yet is missing")
-
-
-def _compare_about(
-    runs: Runs, facts: RunFacts, directory: RunDirectory, *, differences: Differences
-) -> None:
-    """Note where note and tags are others: the run is made with them, and anybody may change them there."""
-    for change in directory.changes:
-        differences.note("", change)
-    if directory.note and facts.note != directory.note:
-        differences.note("", "its note on the platform is another one than that of its files")
-    there = runs.tags(facts.id) if directory.tags else {}
-    differences.note(
-        "tag", "of its files that the platform has not: somebody took it away, or there was no room",
-        count=sum(tag not in there for tag in directory.tags),
-    )  # fmt: skip
+def _writer(key: StreamKey) -> tuple[str, int]:
+    return key.stream or "", key.rank
 
 
 def _told_by_platform(facts: RunFacts) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The attempts of one producer: numbers, from which step on, when they began, how they ended."""
+"""The attempts of one producer: numbers, from which step on, when they began, how and when they ended."""
 
 from __future__ import annotations
 
@@ -57,6 +57,9 @@ def compare_attempts(
         # The first one's is made out by its first row, which it may not have had when it was pushed.
         if stretch.start and (began := instant_of(attempt.time)) is not None:
             facts.append(("began", began, found.started))
+        ended = instant_of(attempt.end_time)
+        if ended is not None and found.finished is not None and ends_as(attempt) == found.status:
+            facts.append(("ended", ended, found.finished))
         for name, mine, theirs in facts:
             if mine != theirs and not _is_moved(mine, theirs, differences):
                 differences.add(
@@ -73,11 +76,11 @@ def compare_attempts(
 
 
 def _is_moved(mine: object, theirs: object, differences: Differences) -> bool:
-    """Say whether a beginning is that of its delivery: the clock that wrote the files was ahead of it then."""
+    """Say whether a time is that of its delivery: the clock that wrote the files was ahead of it then."""
     if not isinstance(mine, datetime) or not isinstance(theirs, datetime):
         return False
     is_moved = mine > theirs and time_to_us(theirs) >= differences.since_us
     differences.note(
-        "attempt", "with the beginning of its delivery: the clock that wrote it was ahead", count=is_moved
+        "attempt", "with a time of its delivery: the clock that wrote it was ahead", count=is_moved
     )  # fmt: skip
     return is_moved

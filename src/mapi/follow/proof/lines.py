@@ -18,7 +18,7 @@ from mapi.follow.known import lines_there
 from mapi.follow.line_files import rows_of_lines
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.proof.json_values import is_same_json
-from mapi.follow.proof.sequences import Sequence
+from mapi.follow.proof.lineup import Lineup
 from mapi.follow.rows import has_odd_time, points_of_rows
 from mapi.follow.texts import line_of_row
 from mapi.sdk.checks import plain
@@ -26,8 +26,7 @@ from mapi.wire.times import time_from_us, time_to_us
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterator
-    from collections.abc import Sequence as Rows
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -99,7 +98,7 @@ def output_lines(path: Path, differences: Differences) -> Iterator[Line]:
             yield Line(item["message"], item["fields"], time_us)
 
 
-def _of_rows(rows: Rows[Row], differences: Differences) -> Iterator[Line]:
+def _of_rows(rows: Sequence[Row], differences: Differences) -> Iterator[Line]:
     now = now_us()
     is_odd = any(has_odd_time(row, now_us=now) for row in rows)
     # One by one only where it matters: a row without a time has that of the row before.
@@ -117,6 +116,7 @@ def compare_lines(
     run: str,
     expected: dict[tuple[str, int], list[Iterator[Line]]],
     *,
+    unread: Collection[tuple[str, int]],
     labels: Callable[[str, int], str],
     differences: Differences,
 ) -> None:
@@ -126,37 +126,45 @@ def compare_lines(
         runs: of a client.
         run: the platform's run.
         expected: by stream (empty: the default one) and rank, what each file makes of lines.
+        unread: streams and ranks with a file that cannot be read: of theirs none is extra.
         labels: how messages name a stream and rank.
         differences: takes in what is found.
     """
-    left = {writer: [Sequence(one) for one in found] for writer, found in expected.items()}
+    left = {writer: [Lineup(one) for one in found] for writer, found in expected.items()}
     with contextlib.ExitStack() as stack:
         for found in expected.values():
             for one in found:
                 stack.callback(getattr(one, "close", lambda: None))
         for there in lines_there(runs, run):
-            label = labels(there.stream, there.rank)
-            _compare_line(
-                left.get((there.stream, there.rank), []), there, label=label, found=differences
-            )
-        for (stream, rank), sequences in left.items():
-            for sequence in sequences:
-                for line in sequence.rest():
+            writer = there.stream, there.rank
+            line = _line_of(there, differences)
+            is_met = _is_met(left.get(writer, []), line, label=labels(*writer), found=differences)
+            if is_met or writer not in unread:
+                differences.compare("line")
+            if not is_met and writer not in unread:
+                _add_extra(line, labels(*writer), differences)
+        for (stream, rank), lineups in left.items():
+            for lineup in lineups:
+                for line in lineup.rest():
                     differences.compare("line")
                     _add_missing(line, labels(stream, rank), differences)
 
 
-def _compare_line(
-    sequences: list[Sequence[Line]], there: LogLineFacts, *, label: str, found: Differences
-) -> None:
-    found.compare("line")
-    time_us = time_to_us(there.time)
-    line = Line(
-        there.message, there.fields or {}, time_us, there.level.value, since_us=found.since_us
+def _line_of(there: LogLineFacts, found: Differences) -> Line:
+    return Line(
+        there.message,
+        there.fields or {},
+        time_to_us(there.time),
+        there.level.value,
+        since_us=found.since_us,
     )
-    for look in (Sequence.find, Sequence.find_alike):
-        for sequence in sequences:
-            match = look(sequence, line)
+
+
+def _is_met(lineups: list[Lineup[Line]], line: Line, *, label: str, found: Differences) -> bool:
+    """Say whether a line of the platform is one of the files', and take in what that shows."""
+    for look in (Lineup.find, Lineup.find_alike):
+        for lineup in lineups:
+            match = look(lineup, line)
             if match is None:
                 continue
             for passed in match.passed:
@@ -164,7 +172,11 @@ def _compare_line(
                 _add_missing(passed, label, found)
             if not match.is_same and match.mine is not None:
                 _add_different(match.mine, line, label=label, found=found)
-            return
+            return True
+    return False
+
+
+def _add_extra(line: Line, label: str, found: Differences) -> None:
     found.add(Difference("line", "extra", label, shown_text(line.message), platform=_text(line)))
 
 

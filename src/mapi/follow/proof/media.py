@@ -11,13 +11,13 @@ from mapi.follow.instants import now_us
 from mapi.follow.media import NoContentError, UnreadableError, content_of
 from mapi.follow.proof.differences import Difference, shown_text
 from mapi.follow.references import references_of_lines
-from mapi.series.name_map import name_from_series, writer_from_labels
-from mapi.series.names import Labels, canonical_labels
+from mapi.series.name_map import name_from_series, without_writer, writer_from_labels
+from mapi.series.names import Labels
 from mapi.wire.media import CAPTION_LENGTH_MAX
 from mapi.wire.times import time_from_us, time_to_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from mapi.follow.proof.differences import Differences, Kind
@@ -39,7 +39,13 @@ class _Item:
 
 
 def compare_media(
-    runs: Runs, run: str, directory: Path, *, keys: Iterable[StreamKey], differences: Differences
+    runs: Runs,
+    run: str,
+    directory: Path,
+    *,
+    keys: Iterable[StreamKey],
+    unread: Collection[StreamKey],
+    differences: Differences,
 ) -> None:
     """Compare the media of all producers with those that the platform has.
 
@@ -48,11 +54,14 @@ def compare_media(
         run: the platform's run.
         directory: of the files.
         keys: the producers.
+        unread: those of them whose files cannot be read.
         differences: takes in what is found.
     """
-    left = _in_files(directory, keys, differences)
+    left = _in_files(directory, [key for key in keys if key not in unread], differences)
     for there in runs.media(run):
         place = _place_of(there)
+        if StreamKey(place[0] or None, place[1]) in unread:
+            continue
         differences.compare("media item")
         item = _Item(there.sha256, there.caption, time_to_us(there.time))
         mine = left.pop(place, None)
@@ -103,8 +112,7 @@ def _references(path: Path) -> Iterator[MediaReference]:
 
 def _place_of(item: MediaFacts) -> _Place:
     stream, rank = writer_from_labels(item.labels) or ("", 0)
-    rest = {name: value for name, value in item.labels.items() if name not in {"stream", "rank"}}
-    return stream, rank, item.key, canonical_labels(rest), item.step
+    return stream, rank, item.key, without_writer(item.labels), item.step
 
 
 def _add(

@@ -16,7 +16,7 @@ from mapi.follow.spans import likeness_of_span, span_facts, span_of_row
 from mapi.wire.times import check_time_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from mapi.follow.items import Item
@@ -27,7 +27,13 @@ __all__ = ["compare_spans"]
 
 
 def compare_spans(
-    runs: Runs, run: str, directory: Path, *, keys: Iterable[StreamKey], differences: Differences
+    runs: Runs,
+    run: str,
+    directory: Path,
+    *,
+    keys: Iterable[StreamKey],
+    unread: Collection[StreamKey],
+    differences: Differences,
 ) -> None:
     """Compare the spans of all producers with those that the platform has.
 
@@ -36,9 +42,10 @@ def compare_spans(
         run: the platform's run.
         directory: of the files.
         keys: the producers that have spans there.
+        unread: those of them whose files cannot be read.
         differences: takes in what is found.
     """
-    paths = {key: RunFiles(directory, key).spans for key in keys}
+    paths = {key: RunFiles(directory, key).spans for key in keys if key not in unread}
     left: Counter[tuple[StreamKey, int]] = Counter()
     for key, path in paths.items():
         for item, changes in _items(path, differences.damaged):
@@ -49,6 +56,8 @@ def compare_spans(
                 left[key, likeness_of_span(item)] += 1
     for there in runs.spans(run):
         key = StreamKey(there.stream or None, there.rank)
+        if key in unread:
+            continue
         item = span_facts(there)
         place = key, likeness_of_span(item)
         if left.get(place, 0) > 0:

@@ -11,7 +11,7 @@ from mapi.sdk.calls import id_of
 from mapi.sdk.checks import checked_labels, checked_series
 from mapi.sdk.points import Points
 from mapi.sdk.synchronous.resource import Resource
-from mapi.wire.metrics import Curve, SeriesPage, SeriesSummary
+from mapi.wire.metrics import ColumnsPage, Curve, SeriesPage, SeriesSummary
 from mapi.wire.notes import LogLineFacts, LogPage, ParamFacts, Params, SpanFacts, SpanPage, Tags
 
 if TYPE_CHECKING:
@@ -81,6 +81,48 @@ class RunReadings(Resource):
             cursor = curve.next_cursor
             if cursor is None:
                 return Points.of(curve, found)
+
+    def columns(  # noqa: PLR0913 - its parts, given by name
+        self,
+        run: Named,
+        *,
+        keys: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        stream: str | None = None,
+        rank: int | None = None,
+        start: int | None = None,
+        stop: int | None = None,
+        attempt: int | None = None,
+    ) -> Iterator[Points]:
+        """Yield the points of many series exactly as they were logged: one series after the other.
+
+        A series may come in several pieces, each behind the one before, so that memory holds few of
+        its points, however long it is. One comes without a point where retention has deleted them.
+
+        Args:
+            run: which.
+            keys: only these metrics.
+            labels: only series that have these.
+            stream: only of this one; empty is the default one.
+            rank: only of this one.
+            start: the first step.
+            stop: the step behind the last.
+            attempt: of this one of each stream and rank; by default each step from the newest that
+                wrote it.
+        """
+        asked = [*_labels(labels), *query_of(key=keys, stream=stream, rank=rank)]
+        asked += query_of(from_=start, to=last_of(stop), attempt=attempt)
+        cursor: str | None = None
+        while True:
+            query = asked + query_of(cursor=cursor)
+            page = self._get(
+                "runs", id_of(run), "metrics", "columns", answer=ColumnsPage, query=query
+            )
+            for one in page.series:
+                yield Points.of_columns(one)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     def curve(  # noqa: PLR0913 - its parts, given by name
         self,

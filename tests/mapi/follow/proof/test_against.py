@@ -12,7 +12,6 @@ import pytest
 from tests.mapi.tenants_access import set_limits, value_of
 
 import expr_tracker as et
-from mapi.follow.proof import points
 from mapi.follow.proof.against import prove
 from mapi.follow.rows import ROUNDED
 from mapi.sdk.calls import Producer
@@ -178,25 +177,25 @@ def test_one_point_that_only_the_platform_has_is_seen(
     assert (found.kind, found.name, found.step, found.files) == ("extra", "loss", 1_000, None)
 
 
-def test_a_long_series_is_compared_in_parts_that_hold_every_step(
-    api: mapi.Client, pushed: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_series_of_many_pages_and_windows_is_compared_at_every_step(
+    api: mapi.Client, pushed: Push, tmp_path: Path, tenant: Tenant
 ) -> None:
-    monkeypatch.setattr(points, "_POINTS_AT_ONCE", 20)
-    monkeypatch.setattr(points, "_BUCKETS", 40)
-    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
-    for step in range(500):
-        et.log({"loss": float(step)}, step=2 * step)
+    count = 45_000
+    set_limits(tenant, points_per_series=2 * count)
+    run = et.init(project="default", name="r", dir=tmp_path, system_metrics=False)
+    for at in range(count):
+        et.log({"loss": at / 8}, step=2 * at)
     et.finish()
-    (report,) = pushed(tmp_path)
     path = Path(run.dir)
+    (report,) = pushed(path)
     assert prove(api, path).is_equal
-    for step in (0, 400, 998):
+    for step in (0, 40_000, 2 * count - 2):
         api.runs.delete_points(report.run or "", "loss", first=step, last=step, reason="test")
-    api.runs.log_series(report.run or "", "loss", [1.0] * 3, steps=[1, 501, 2_000])
+    api.runs.log_series(report.run or "", "loss", [1.0] * 3, steps=[1, 40_001, 2 * count])
     found = {(one.kind, one.step) for one in prove(api, path).differences}
     assert found == {
-        *(("missing", step) for step in (0, 400, 998)),
-        *(("extra", step) for step in (1, 501, 2_000)),
+        *(("missing", step) for step in (0, 40_000, 2 * count - 2)),
+        *(("extra", step) for step in (1, 40_001, 2 * count)),
     }
 
 

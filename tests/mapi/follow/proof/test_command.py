@@ -47,7 +47,7 @@ def test_an_equal_run_is_told_and_ends_with_0(pushed: Push, run: Path) -> None:
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[-2:] == ["equal to what the platform has", "ok"]
-    assert lines[-3].endswith("in p: 1 document, 1 attempt, 30 points, 2 facts compared")
+    assert lines[-3].endswith("in p: 1 document, 1 attempt, 30 points, 4 facts compared")
 
 
 def test_differences_are_a_bounded_table_with_counts_and_end_with_1(

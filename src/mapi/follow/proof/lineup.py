@@ -1,4 +1,4 @@
-"""Two sequences that should be the same, compared as they are read: what is missing, extra, or different."""
+"""Items in an order that should be the platform's as well, compared as they are read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Expected", "Match", "Sequence"]
+__all__ = ["Expected", "Lineup", "Match"]
 
 #: How far is looked ahead for an item that is not next: as many in a row may be missing and are told as
 #: that; of more, what follows counts as extra as well.
@@ -45,7 +45,7 @@ class Match(Generic[_Item]):
         self.is_same = is_same
 
 
-class Sequence(Generic[_Item]):
+class Lineup(Generic[_Item]):
     """The items of the files in their order, taken out as the platform's are matched with them.
 
     Args:
