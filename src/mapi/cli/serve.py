@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import sys
-import threading
 import webbrowser
 from typing import TYPE_CHECKING
 
@@ -67,26 +63,11 @@ def command(
         if opens_browser and text.startswith(_SIGN_IN):
             webbrowser.open(text.removeprefix(_SIGN_IN))
 
-    if stop_at_eof:
-        if sys.stdin is None:
-            # Closed before we began. Its number is the next file's that is opened.
-            say(
-                "Standard input is closed, and --stop-at-eof stops at its end: nothing is started."
-            )
-            return
-        threading.Thread(target=_stop_at_eof, daemon=True).start()
     serve(
         settings_of(home, allow_network_home=allow_network_home),
         host=host,
         port=port,
         version=version(),
         say=say,
+        stops_at_eof=stop_at_eof,
     )
-
-
-def _stop_at_eof() -> None:
-    # What cannot be read any more, as of a terminal that is gone, has ended too.
-    with contextlib.suppress(OSError):
-        while os.read(0, 65_536):
-            pass
-    os.kill(os.getpid(), signal.SIGTERM)

@@ -8,6 +8,7 @@ import errno
 import logging
 import os
 import socket
+import threading
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from mapi.serve.heartbeats import watch_heartbeats
 from mapi.serve.housekeeping import keep_house, retention_of
 from mapi.serve.platform import Foundation, lay_foundation, require_free_home
 from mapi.serve.protocol import BoundedProtocol
-from mapi.serve.stopping import Stopping
+from mapi.serve.stopping import Stopping, stop_at_eof
 from mapi.tracking.changes import Changes
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ _DRAIN_SECONDS = 10
 
 
 def serve(
-    settings: Settings, *, host: str, port: int, version: str, say: Callable[[str], None]
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    version: str,
+    say: Callable[[str], None],
+    stops_at_eof: bool = False,
 ) -> None:
     """Start everything, serve until SIGTERM or SIGINT, and stop everything.
 
@@ -65,6 +72,7 @@ def serve(
         port: 0 takes any that is free.
         version: of the program.
         say: receives what the operator should read.
+        stops_at_eof: whether the end of standard input ends it as SIGTERM does.
 
     Raises:
         DatabaseError: the database cannot be started, reached or migrated.
@@ -72,6 +80,9 @@ def serve(
     """
     stopping = Stopping()
     with stopping.heard(), ExitStack() as undo:
+        if stops_at_eof:
+            # Not earlier: an input may have ended already, and the signal has to be heard.
+            threading.Thread(target=stop_at_eof, daemon=True).start()
         # Before the port, which the other server has as well.
         require_free_home(settings)
         listening = _listen(host, port)

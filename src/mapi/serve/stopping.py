@@ -7,14 +7,15 @@ While it serves, a signal begins the end. While it ends, another one changes not
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Stopping", "ToldToStopError"]
+__all__ = ["Stopping", "ToldToStopError", "stop_at_eof"]
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -95,3 +96,12 @@ class Stopping:
     def _call_end(self) -> None:
         if self._end is not None:
             self._end()
+
+
+def stop_at_eof() -> None:
+    """Tell this program to stop as soon as its standard input ends; waits for that."""
+    # What cannot be read any more, as of a terminal that is gone, has ended too.
+    with suppress(OSError):
+        while os.read(0, 65_536):
+            pass
+    os.kill(os.getpid(), signal.SIGTERM)
