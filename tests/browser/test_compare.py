@@ -188,6 +188,11 @@ def test_the_runs_stay_in_sight_above_their_columns(
         assert abs(head["width"] - cell["width"]) <= 1
         assert 48 <= head["y"] <= 60
     phone.check_width()
+    # A shade says that there is more, until the last column is in sight.
+    shade = metrics.locator("xpath=..").locator("[data-more=right]")
+    expect(shade).to_have_count(1)
+    metrics.evaluate("box => { box.scrollLeft = box.scrollWidth }")
+    expect(shade).to_have_count(0)
 
 
 def test_a_wide_table_and_a_step_of_the_address_leave_the_page_its_width(

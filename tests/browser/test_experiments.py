@@ -60,6 +60,17 @@ def test_a_long_description_is_changed_with_its_buttons_in_sight(
     assert api.experiments.get(made.id).description.endswith("the end")
 
 
+def test_a_project_that_is_not_there_is_said_and_the_list_comes_once_it_is(
+    view: View, api: mapi.Client
+) -> None:
+    view.expected_statuses.add(422)
+    made = f"{api.project}-later"
+    page = view.open(f"/experiments?project={made}")
+    expect(page.get_by_text(f"There is no project “{made}”")).to_be_visible()
+    api.projects.create(made)
+    expect(page.get_by_text("There is no experiment yet")).to_be_visible()
+
+
 def test_a_name_that_is_taken_is_told_where_it_was_typed(view: View, api: mapi.Client) -> None:
     api.experiments.create("taken")
     view.expected_statuses.add(409)

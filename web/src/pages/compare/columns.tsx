@@ -4,6 +4,8 @@ import { Link } from "@tanstack/react-router";
 import {
   createContext,
   useContext,
+  useEffect,
+  useRef,
   type CSSProperties,
   type ReactElement,
   type ReactNode,
@@ -13,6 +15,7 @@ import type { RunRow } from "@/pages/compare/data";
 import classes from "@/pages/compare/compare.module.css";
 import { namePieces, wholeName, type CalledRun } from "@/pages/compare/names";
 import { useScrollGroup } from "@/pages/compare/scrolling";
+import { MoreRight, shadedFrame } from "@/widgets/more_right";
 
 export interface Column extends CalledRun {
   run: RunRow;
@@ -128,27 +131,32 @@ export function CompareTable(props: {
   const { label, corner, children } = props;
   const columns = useColumns();
   const group = useScrollGroup();
+  const scroller = useRef<HTMLDivElement>(null);
+  useEffect(() => group?.join(scroller.current), [group]);
   return (
-    <div className={classes.scroll} ref={group?.join} tabIndex={0} role="region" aria-label={label}>
-      <table className={classes.table} style={widthOf(columns)}>
-        <colgroup>
-          <col className={classes.keys} />
-          <col span={columns.length} />
-        </colgroup>
-        <thead>
-          <tr>
-            <th scope="col" className={classes.heard}>
-              <VisuallyHidden>{corner}</VisuallyHidden>
-            </th>
-            {columns.map((column) => (
-              <th key={column.run.id} scope="col" className={classes.heard}>
-                <VisuallyHidden>{wholeName(column)}</VisuallyHidden>
+    <div className={shadedFrame}>
+      <div className={classes.scroll} ref={scroller} tabIndex={0} role="region" aria-label={label}>
+        <table className={classes.table} style={widthOf(columns)}>
+          <colgroup>
+            <col className={classes.keys} />
+            <col span={columns.length} />
+          </colgroup>
+          <thead>
+            <tr>
+              <th scope="col" className={classes.heard}>
+                <VisuallyHidden>{corner}</VisuallyHidden>
               </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
+              {columns.map((column) => (
+                <th key={column.run.id} scope="col" className={classes.heard}>
+                  <VisuallyHidden>{wholeName(column)}</VisuallyHidden>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>{children}</tbody>
+        </table>
+      </div>
+      <MoreRight scroller={scroller} />
     </div>
   );
 }

@@ -18,6 +18,7 @@ import {
   type Sort,
   type SortField,
 } from "@/pages/experiments/order";
+import { isNoProject, NoProject } from "@/pages/no_project";
 import { chosenProject, projectsQuery } from "@/state/projects";
 import { sessionQuery } from "@/state/queries";
 import { useRefresh } from "@/state/refresh";
@@ -94,6 +95,11 @@ export function ExperimentsPage(): ReactElement {
         key={`${String(project)} ${show}`}
         found={projects.data === undefined ? { ...projects, data: undefined } : found}
         waiting={<Waiting />}
+        refused={(error) =>
+          project !== null && isNoProject(error) ? (
+            <NoProject project={project} onThere={() => void found.refetch()} />
+          ) : null
+        }
       >
         {() =>
           shown === undefined || shown.length === 0 ? (
