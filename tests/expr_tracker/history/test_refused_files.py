@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -83,7 +84,8 @@ def test_a_media_file_that_the_system_does_not_read_is_named_and_the_others_are_
             raise PermissionError(13, "Permission denied", str(file))
         return open_regular(file, flags)
 
-    monkeypatch.setattr("expr_tracker.history.media_files.open_regular", refusing)
+    reader = sys.modules["expr_tracker.history.media_files"]
+    monkeypatch.setattr(reader, "open_regular", refusing)
     (stream,) = verify(tmp_path).streams
     assert (stream.media, stream.media_missing) == (3, [])
     assert stream.media_changed == ["media/z.png"]
