@@ -185,6 +185,18 @@ span_rows = st.fixed_dictionaries(
 )
 
 
+def test_a_span_whose_name_is_cut_has_all_of_it_beside() -> None:
+    name = "step/" * 120
+    row = {"name": name, "start": 1.7e9, "dur_ms": 1.0, "args": {"tokens": 3}}
+    item, changes = span_of_row(row)
+    assert item is not None
+    assert (len(item["name"]), item["fields"]) == (500, {"tokens": 3, "name": name})
+    assert "all of it is its attribute name" in changes[0]
+    short, _ = span_of_row(row | {"name": "step", "args": {}})
+    assert short is not None
+    assert "fields" not in short
+
+
 @given(span_rows)
 def test_each_span_of_a_file_is_one_that_the_platform_takes_or_is_counted(
     row: dict[str, Any],
