@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import uuid
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,9 +85,9 @@ class Gateway:
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
-    @property
+    @cached_property
     def session(self) -> Any:
-        """Of ``boto3``, with the user's keys."""
+        """Of ``boto3``, with the user's keys; one for all, as each reads what S3 can for half a second."""
         import boto3  # type: ignore[import-untyped]
 
         return boto3.Session(
