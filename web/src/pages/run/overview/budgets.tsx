@@ -1,7 +1,7 @@
 /** How much a run may keep, how much of it it has used, and what had no room. */
 import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactElement } from "react";
+import { type ReactElement, useRef } from "react";
 import type { Schemas } from "@/api/client";
 import { wholeNumber } from "@/base/numbers";
 import { sizeText } from "@/base/sizes";
@@ -9,7 +9,7 @@ import classes from "@/pages/run/overview/overview.module.css";
 import { every } from "@/state/queries";
 import { budgetsQuery, isLive, type Run } from "@/state/run";
 import { Answer } from "@/widgets/answer";
-
+import { MoreRight, shadedFrame } from "@/widgets/more_right";
 import { ShareBar, shareOf } from "@/widgets/share_bar";
 
 type Use = Schemas["BudgetUse"];
@@ -31,24 +31,34 @@ export function Budgets(props: { run: Run }): ReactElement {
 }
 
 function BudgetTable(props: { budgets: Record<string, Use> }): ReactElement {
+  const scroller = useRef<HTMLDivElement>(null);
   return (
-    <div className={classes.budgets} tabIndex={0} role="group" aria-label="Budgets">
-      <table>
-        <thead>
-          <tr>
-            <th>Budget</th>
-            <th className={classes.number}>Used</th>
-            <th className={classes.number}>Of</th>
-            <th>Share used</th>
-            <th className={classes.number}>Dropped</th>
-          </tr>
-        </thead>
-        <tbody>
-          {Object.entries(props.budgets).map(([name, use]) => (
-            <BudgetRow key={name} name={name} use={use} />
-          ))}
-        </tbody>
-      </table>
+    <div className={shadedFrame}>
+      <div
+        ref={scroller}
+        className={classes.budgets}
+        tabIndex={0}
+        role="group"
+        aria-label="Budgets"
+      >
+        <table>
+          <thead>
+            <tr>
+              <th>Budget</th>
+              <th className={classes.number}>Used</th>
+              <th className={classes.number}>Of</th>
+              <th>Share used</th>
+              <th className={classes.number}>Dropped</th>
+            </tr>
+          </thead>
+          <tbody>
+            {Object.entries(props.budgets).map(([name, use]) => (
+              <BudgetRow key={name} name={name} use={use} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <MoreRight scroller={scroller} />
     </div>
   );
 }
