@@ -16,7 +16,9 @@ from tests.mapi.pruning import prune
 from mapi.database.door import Database
 from mapi.database.queries import query
 from mapi.tracking.batch import SCALAR_STEP, PointBatch, Series
+from mapi.tracking.columns import SeriesChoice, StoredColumns, read_columns
 from mapi.tracking.compaction import Sizes, compact_run
+from mapi.tracking.curves import Stretch
 from mapi.tracking.ingest import write_points
 from mapi.tracking.live import Position, read_delta
 from mapi.tracking.series import list_series, summary_from_row
@@ -224,3 +226,28 @@ def end(tenant: Tenant, run_id: UUID) -> None:
             " where id = %s",
             [run_id],
         )
+
+
+@pytest.mark.parametrize("is_pruned", [False, True])
+async def test_the_points_of_many_series_are_read_without_comparing_each_with_each(
+    telling: Database, database: Database, tenant: Tenant, is_pruned: bool
+) -> None:
+    run_id = tenant.run()
+    await write(telling, tenant, run_id, batch_of(0, SERIES, step=5))
+    if is_pruned:
+        assert (await prune(database, tenant, run_id)).points == SERIES
+
+    async def read_all(connection: Connection) -> list[StoredColumns]:
+        found, end = await read_columns(
+            connection, run_id, SeriesChoice(), stretch=Stretch(), limit=10 * SERIES
+        )
+        assert end is None
+        # A statement tells its plan when the next one begins.
+        await connection.execute("select", binary=True)
+        return found
+
+    found, plans = await told_of(telling, tenant, read_all)
+    assert [one.steps for one in found] == [[] if is_pruned else [5]] * SERIES
+    assert [one.pruned is not None for one in found] == [is_pruned] * SERIES
+    assert any("run_metric_points" in plan for plan in plans)
+    assert most_compared(plans) < 10 * SERIES
