@@ -72,7 +72,10 @@ def _begun(folder: Path) -> subprocess.Popen[str] | None:
 
 
 def _wait(process: subprocess.Popen[str] | None) -> None:
-    if process is None or not sys.stdout.isatty():
+    if process is None:
+        return
+    if not sys.stdout.isatty():
+        say("no terminal to wait for Ctrl-C at: the pages end here; `et ui` opens them again")
         return
     say("the pages stay there until Ctrl-C")
     # Ctrl-C ends the server as well: it belongs to the same terminal.

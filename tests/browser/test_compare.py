@@ -200,7 +200,8 @@ def test_a_wide_table_and_a_step_of_the_address_leave_the_page_its_width(
 ) -> None:
     ids = []
     for at in range(2):
-        run = api.runs.create(name=f"wide {at}")
+        deep = f"{'>' * 300} quoted\n\n{'- ' * 100} listed"
+        run = api.runs.create(name=f"wide {at}", note=deep)
         rows = [[at + column for column in range(60)] for _ in range(3)]
         api.runs.log_table(run, "wide", rows, columns=[f"column {n}" for n in range(60)], step=1)
         api.runs.log_table(run, "wide", rows, columns=[f"column {n}" for n in range(60)], step=2)
@@ -214,6 +215,12 @@ def test_a_wide_table_and_a_step_of_the_address_leave_the_page_its_width(
             tables.first.scroll_into_view_if_needed()
             expect(tables.first.get_by_text("column 0", exact=True)).to_be_visible()
             view.check_width()
+        quoted = view.page.get_by_text("quoted").first
+        quoted.scroll_into_view_if_needed()
+        box = quoted.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= look.width
+        assert box["width"] > 100
         view.shoot("wide")
 
 

@@ -38,6 +38,8 @@ def test_children_are_a_table_with_what_tells_them_apart(view: View, api: mapi.C
     heads = grid(page).get_by_role("columnheader")
     expect(heads.filter(has_text="lr")).to_have_count(1)
     expect(heads.filter(has_text="depth")).to_have_count(0)
+    # The run and the table both hear of what changes; the page says so once.
+    expect(page.get_by_role("banner").get_by_text("Live", exact=True)).to_have_count(1)
     # The page hears of the next one by itself.
     page.evaluate("window.stays = true")
     make_fold(api, parent, "fold 3", lr=0.5)

@@ -34,8 +34,9 @@ __all__ = ["IS_HEAD", "Front", "address_of", "header_of"]
 IS_HEAD: Final = "is_head"
 
 _logger: Final = logging.getLogger("mapi.requests")
-#: A filter of 4 096 characters, percent-encoded, with its sort and columns.
-_ADDRESS_BYTES_MAX: Final = 16 << 10
+#: The caption of a media item, 2 000 characters of up to four bytes, percent-encoded, with its key and
+#: labels. A filter of 4 096 characters needs less.
+_ADDRESS_BYTES_MAX: Final = 32 << 10
 #: Browsers send 2 KiB, proxies add some; more is a mistake or an attack.
 _HEADER_BYTES_MAX: Final = 32 << 10
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["MediaContent", "MediaSource", "NoContentError", "UnreadableError", "content_of"]
 
 
+#: Of 10 000 characters each: a request has 8 MiB.
+_NAMES_MAX: Final = 100
 _MISSING: Final = "left out: its file is missing"
 #: Of a name that no file has, or can have.
 _NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
@@ -179,9 +181,28 @@ class MediaSource(LineFileSource):
         if not names:
             return self._upload(delivery, queue, references[-1], number=line.number)
         # Behind them: of an item that is not there the platform keeps no name.
-        return (
-            queue.send(line.number, lambda place: self._name(delivery, place, names)) is not None
+        firsts = range(0, len(names), _NAMES_MAX)
+        return all(
+            self._send_names(
+                delivery,
+                queue,
+                names[first : first + _NAMES_MAX],
+                number=line.number if first == firsts[-1] else queue.stands,
+            )
+            for first in firsts
         )
+
+    def _send_names(
+        self, delivery: Delivery, queue: Queue, names: Sequence[str], *, number: int
+    ) -> bool:
+        """Send what items are called in full, and move the queue to a place; say whether it was its turn."""
+        try:
+            answer = queue.send(number, lambda place: self._name(delivery, place, names))
+        except RefusedError as error:
+            for _ in names:
+                delivery.losses.add(self.key.label, "full name", f"refused: {error}")
+            return number == queue.stands or self.move_to(delivery, queue, number)
+        return answer is not None
 
     def _upload(
         self, delivery: Delivery, queue: Queue, reference: MediaReference, *, number: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from expr_tracker.row import STEP_MAX
@@ -49,10 +50,13 @@ def span_of_row(row: Row) -> tuple[Item | None, list[str]]:
     attributes = dict(record.attributes)
     name = storable(record.path, changes)
     if len(name) > _NAME_LENGTH_MAX:
-        attributes.setdefault("name", name)
+        # An attribute of its own that is called so stays.
+        numbered = (f"name {number}" for number in count(2))
+        key = next(one for one in chain(("name",), numbered) if one not in attributes)
+        attributes[key] = name
         name = name[: _NAME_LENGTH_MAX - 1] + "…"
         changes.append(
-            "with a name that was cut, at most 500 characters; all of it is its attribute name"
+            f"with a name that was cut, at most 500 characters; all of it is its attribute {key}"
         )
     item: dict[str, Any] = {
         "name": name or _NO_NAME,

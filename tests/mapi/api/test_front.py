@@ -105,7 +105,7 @@ async def test_every_answer_tells_a_browser_to_be_careful_and_has_an_id(app: Lit
 @pytest.mark.parametrize(
     ("path", "headers", "status", "code"),
     [
-        ("/v1/session?" + "a" * 20_000, {}, 414, "ADDRESS_TOO_LONG"),
+        ("/v1/session?" + "a" * 40_000, {}, 414, "ADDRESS_TOO_LONG"),
         ("/v1/session", {"X-Long": "a" * 40_000}, 431, "HEADERS_TOO_LARGE"),
     ],
 )

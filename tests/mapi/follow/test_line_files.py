@@ -192,6 +192,10 @@ def test_a_span_whose_name_is_cut_has_all_of_it_beside() -> None:
     assert item is not None
     assert (len(item["name"]), item["fields"]) == (500, {"tokens": 3, "name": name})
     assert "all of it is its attribute name" in changes[0]
+    own, changes = span_of_row(row | {"args": {"name": "mine", "name 2": 5}})
+    assert own is not None
+    assert own["fields"] == {"name": "mine", "name 2": 5, "name 3": name}
+    assert "all of it is its attribute name 3" in changes[0]
     short, _ = span_of_row(row | {"name": "step", "args": {}})
     assert short is not None
     assert "fields" not in short

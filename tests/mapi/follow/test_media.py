@@ -112,6 +112,21 @@ def test_items_that_are_there_are_not_told_as_new(
     assert cut.there == {"point": 3, "line": 3, "media item": 3}
 
 
+def test_a_caption_of_any_letters_comes_with_its_item(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    captions = ["\U0001f642" * 2000, "\u65e5" * 2000, "&#% +" * 400]
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    for step, caption in enumerate(captions):
+        et.log({"\u65e5" * 150: et.Image(RED, caption=caption)}, step=step)
+    et.finish()
+    (report,) = pushed(tmp_path)
+    assert report.problems == []
+    found = [one.caption for one in api.runs.media(report.run or "")]
+    assert sorted(found) == sorted(captions)
+    assert prove(api, Path(run.dir)).is_equal
+
+
 def test_a_name_that_no_label_has_room_for_is_that_of_its_items(
     api: mapi.Client, pushed: Push, tmp_path: Path
 ) -> None:
@@ -128,6 +143,21 @@ def test_a_name_that_no_label_has_room_for_is_that_of_its_items(
     assert prove(api, Path(run.dir)).is_equal
     (again,) = pushed(tmp_path)
     assert not any(again.sent.values())
+
+
+def test_more_long_names_in_a_row_than_a_request_has_room_for_come_all(
+    api: mapi.Client, pushed: Push, tmp_path: Path
+) -> None:
+    run = et.init(project="p", name="r", dir=tmp_path, system_metrics=False)
+    names = {f"{at:04}{'x' * 9_990}" for at in range(230)}
+    et.log(dict.fromkeys(names, et.Image(RED)), step=0)
+    et.log({"last": et.Image(RED)}, step=1)
+    et.finish()
+    (report,) = pushed(tmp_path)
+    assert (report.problems, report.notes) == ([], [])
+    found = {one.name for one in api.runs.media(report.run or "")}
+    assert found == {*names, "last"}
+    assert prove(api, Path(run.dir)).is_equal
 
 
 def test_an_item_that_is_logged_again_has_the_last_caption_and_its_first_time_else(

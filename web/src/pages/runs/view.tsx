@@ -48,12 +48,14 @@ interface RunsViewProps {
   onSearch: (change: RunsChange) => void;
   /** A filter that holds beside the one of the address: the runs of one experiment. */
   scope?: string;
+  /** Whether it stands in a page that has a mark of its connection already. */
+  isPart?: boolean;
   /** What stands where the scope has no runs at all. */
   empty?: ReactNode;
 }
 
 export function RunsView(props: RunsViewProps): ReactElement {
-  const { project, search, onSearch, scope } = props;
+  const { project, search, onSearch, scope, isPart } = props;
   const { filter = "", sort } = search;
   const navigate = useNavigate();
   const asked = useMemo(() => askedOf(project, search, scope), [project, search, scope]);
@@ -129,7 +131,7 @@ export function RunsView(props: RunsViewProps): ReactElement {
             onSearch({ filter: next === "" ? undefined : next });
           }}
         />
-        <ConnectionMark state={live.connection} />
+        {isPart !== true && <ConnectionMark state={live.connection} />}
       </div>
       {warnings.map((warning) => (
         <p key={warning} className={classes.warning}>

@@ -54,6 +54,7 @@ export function ChildrenTab(props: { run: Run }): ReactElement {
         search={own === undefined ? search : { ...search, columns: own }}
         onSearch={onSearch}
         scope={childrenFilter(run.id)}
+        isPart
       />
     </div>
   );
