@@ -4,6 +4,8 @@ import { Failure } from "@/widgets/failure";
 
 interface Props {
   children: ReactNode;
+  /** Stands in its place; without it what happened does. */
+  instead?: ReactNode;
 }
 
 export class Boundary extends Component<Props, { error: unknown }> {
@@ -15,6 +17,7 @@ export class Boundary extends Component<Props, { error: unknown }> {
 
   override render(): ReactNode {
     if (this.state.error === null) return this.props.children;
+    if (this.props.instead !== undefined) return this.props.instead;
     return (
       <Failure
         error={this.state.error}
