@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,8 +101,10 @@ class Stopping:
 
 def stop_at_eof() -> None:
     """Tell this program to stop as soon as its standard input ends; waits for that."""
-    # What cannot be read any more, as of a terminal that is gone, has ended too.
-    with suppress(OSError):
-        while os.read(0, 65_536):
-            pass
+    # Where Python found none at its start, the number is that of whatever file was opened next.
+    if sys.stdin is not None:
+        # What cannot be read any more, as of a terminal that is gone, has ended too.
+        with suppress(OSError):
+            while os.read(0, 65_536):
+                pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
-from mapi.serve.stopping import Stopping
+from mapi.serve.stopping import Stopping, stop_at_eof
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NUMBERS = [signal.SIGTERM, signal.SIGINT]
 
@@ -66,3 +72,23 @@ def test_a_signal_before_the_loop_runs_ends_it_as_soon_as_it_does() -> None:
         signal.raise_signal(signal.SIGINT)
         asyncio.run(work())
     assert called == ["end"]
+
+
+def test_an_input_closed_before_the_start_has_ended_and_what_has_its_number_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.write_text("of somebody else")
+    kept = os.dup(0)
+    with other.open("rb", buffering=0) as file:
+        os.dup2(file.fileno(), 0)
+        try:
+            monkeypatch.setattr(sys, "stdin", None)
+            stopping = Stopping()
+            with stopping.heard(), stopping.held():
+                stop_at_eof()
+            # The place in a file is shared by all its numbers.
+            assert (stopping.is_told, file.tell()) == (True, 0)
+        finally:
+            os.dup2(kept, 0)
+            os.close(kept)
