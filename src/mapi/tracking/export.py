@@ -28,6 +28,7 @@ from mapi.wire.enums import (
     RunKind,
     RunStatus,
     Source,
+    WarningCode,
 )
 from mapi.wire.exchange import (
     AttemptLine,
@@ -195,8 +196,11 @@ async def _run_lines(
 ) -> AsyncIterator[list[msgspec.Struct]]:
     """Yield the lines of one run in portions."""
     yield [_run_line(reader.run, found)]
-    kinds = [kind.value for kind in LifeKind]
-    async for rows in reader.slices("export.life", "id", 0, kinds=kinds):
+    known: dict[str, Any] = {
+        "kinds": [kind.value for kind in LifeKind],
+        "codes": [code.value for code in WarningCode],
+    }
+    async for rows in reader.slices("export.life", "id", 0, **known):
         yield [life_line(reader.run, row) for row in rows]
     yield [
         AttemptLine(

@@ -67,6 +67,9 @@ __all__ = ["FileFacts", "RunLines", "check_file", "log_lines", "read_lines", "sp
 _RUNS_MAX: Final = 10_000
 #: Entries of the life of one run: 10 000 changes of it, and warnings, of which each has a limit.
 _LIFE_MAX: Final = 20_000
+#: The highest number of the first of them, and one more for each before: what happens to a run here has the
+#: numbers behind the last that it came with, and comes in again.
+_LIFE_ID_MAX: Final = 2**31
 #: The times that the lines which have some may name.
 _TIMES: Final = ("created", "started", "finished", "archived", "time")
 #: What stands before all points of its run, and what is said of one that does not.
@@ -254,8 +257,7 @@ class _Check:
         self._summaries.clear()
 
     def _take_content(self, number: int, line: RunLines) -> None:
-        if getattr(line, "source", Source.API) is Source.RUNNER:
-            self.facts.is_trusted = True
+        self.facts.is_trusted |= getattr(line, "source", Source.API) is Source.RUNNER
         _check(number, "/stream", check_stream(getattr(line, "stream", "")))
         match line:
             case LifeLine():
@@ -286,9 +288,11 @@ class _Check:
                 self._take_checked(
                     number, lambda: json_text(text, "/fields", bytes_max=SPAN_FIELDS_BYTES_MAX)
                 )
-            case _:
-                assert isinstance(line, AttemptLine | MediaLine)
+            case MediaLine():
                 _take_name(number, line)
+            case _:
+                # Its shape is all that it has to have.
+                assert isinstance(line, AttemptLine)
 
     def _take_checked(self, number: int, check: Callable[[], object]) -> None:
         """Let a rule of the log speak, and move its pointer to the line."""
@@ -307,6 +311,10 @@ class _Check:
             _refuse(number, "/id", f"{line.id} does not rise above {last}, the one before")
         if count >= _LIFE_MAX:
             _refuse(number, "", f"a run has at most {_LIFE_MAX} entries of its life")
+        if line.id > _LIFE_ID_MAX + count:
+            _refuse(
+                number, "/id", f"{line.id} is above {_LIFE_ID_MAX + count}: no run has had as many"
+            )
         wrong = check_life(line)
         if wrong is not None:
             _refuse(number, f"/{wrong[0]}", wrong[1])
@@ -349,9 +357,9 @@ def _take_series(number: int, line: PointsLine | PrunedLine) -> None:
     _take_name(number, line)
 
 
-def _take_name(number: int, line: PointsLine | PrunedLine | MediaLine | AttemptLine) -> None:
+def _take_name(number: int, line: PointsLine | PrunedLine | MediaLine) -> None:
     """Look at a name that is given in full, of lines that have one."""
-    if isinstance(line, AttemptLine) or line.name is None:
+    if line.name is None:
         return
     if not is_full_name(line.name, line.key, canonical_labels(line.labels)):
         _refuse(

@@ -40,6 +40,7 @@ async def read_life(connection: Connection, run_id: UUID, *, after: int, limit: 
                 "after": after,
                 # What a newer version writes down is passed over.
                 "kinds": [kind.value for kind in LifeKind],
+                "codes": [code.value for code in WarningCode],
                 "limit": limit + 1,
             },
         )

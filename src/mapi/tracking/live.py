@@ -245,7 +245,13 @@ async def _rows(
     connection: Connection, name: str, *, run_id: UUID, after: int
 ) -> list[dict[str, Any]]:
     async with connection.cursor(row_factory=dict_row) as cursor:
-        about = {"run": run_id, "after": after, "limit": _HEADS_MAX + 1, "keys": None}
+        about = {
+            "run": run_id,
+            "after": after,
+            "limit": _HEADS_MAX + 1,
+            "keys": None,
+            "codes": [code.value for code in WarningCode],
+        }
         await cursor.execute(query(name), about)
         return await cursor.fetchall()
 

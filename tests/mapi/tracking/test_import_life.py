@@ -94,6 +94,37 @@ async def test_an_imported_run_has_the_history_that_it_had_and_goes_on_behind_it
     assert (new["id"], new["before"], new["after"]) == (before[-1]["id"] + 1, "b", "there")
 
 
+async def test_what_happens_behind_the_highest_number_goes_out_and_comes_in_again(
+    caller: Caller, elsewhere: Caller
+) -> None:
+    run = run_line()
+    await bring_in(caller, file_of(run, life_line(run["run"], id=2**31)))
+    for name in ("b", "c"):
+        await change(caller, run["run"], name=name)
+    lines = await exported(caller, f"/v1/runs/{run['run']}/export")
+    assert (await bring_in(elsewhere, lines))["warnings"] == []
+    lived = await life_of(elsewhere, run["run"])
+    assert [one["id"] - 2**31 for one in lived] == [0, 1, 2]
+    assert lived == await life_of(caller, run["run"])
+
+
+async def test_a_warning_of_a_newer_version_is_passed_over_and_the_others_are_told(
+    caller: Caller, elsewhere: Caller, tenant: Tenant, database: Database
+) -> None:
+    run = await make_lived(caller, tenant, database)
+    before = await life_of(caller, run)
+    with psycopg.connect(tenant.server.superuser_url()) as connection:
+        connection.execute(
+            "update mapi.run_events set code = 'NEWER' where run_id = %s and type = 'warning'",
+            [run[4:]],
+        )
+    known = [one for one in before if one["kind"] != "warning"]
+    assert len(known) < len(before)
+    assert await life_of(caller, run) == known
+    await bring_in(elsewhere, await exported(caller, f"/v1/runs/{run}/export"))
+    assert await life_of(elsewhere, run) == known
+
+
 async def test_a_later_export_brings_what_happened_since(
     caller: Caller, elsewhere: Caller
 ) -> None:
@@ -170,6 +201,7 @@ PRUNING = {"kind": "pruned", "counts": {"points": 1}, "days": 3, "rule": TRACKIN
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"id": 0}, "/id"),
     ({"id": 2**60}, "/id"),
+    ({"id": 2**31 + 1}, "/id"),
     ({"kind": "born"}, "/kind"),
     ({"time": "2999-01-01T00:00:00Z"}, "/time"),
     ({"before": "x"}, "/before"),

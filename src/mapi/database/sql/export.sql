@@ -18,6 +18,7 @@ where
     and run_id = %(run)s
     and id > %(after)s
     and type = any (%(kinds)s)
+    and (code is null or code = any (%(codes)s))
 order by id
 limit %(limit)s
 

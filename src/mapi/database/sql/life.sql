@@ -78,5 +78,6 @@ from run_events
 where
     tenant_id = mapi.current_tenant() and run_id = %(run)s and id > %(after)s
     and type = any (%(kinds)s)
+    and (code is null or code = any (%(codes)s))
 order by id
 limit %(limit)s

@@ -79,6 +79,7 @@ where
     tenant_id = mapi.current_tenant()
     and run_id = %(run)s
     and type = 'warning'
+    and code = any (%(codes)s)  -- what a newer version warns of is passed over
     and change_seq > %(after)s
 order by change_seq, id
 limit %(limit)s
