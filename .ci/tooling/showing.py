@@ -54,7 +54,8 @@ def _begun(folder: Path) -> subprocess.Popen[str] | None:
     command = [str(program_of(VENV, "et")), "ui", str(folder.relative_to(ROOT))]
     command += ["--project", "examples", "--no-browser"]
     # A demo keeps to the clone.
-    environment = {**os.environ, "MAPI_HOME": str(VENV / "demo-home")}
+    home = VENV / "demo-home"
+    environment = {**os.environ, "MAPI_HOME": str(home)}
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
     )
@@ -68,6 +69,10 @@ def _begun(folder: Path) -> subprocess.Popen[str] | None:
             threading.Thread(target=process.stdout.read, daemon=True).start()
             return process
     say(f"the pages did not start (exit code {process.wait()}); the examples run without them")
+    say(
+        f"where it says that another version made the database, delete {home.relative_to(ROOT)}: it holds "
+        "copies, and the notes and tags that were changed on the pages"
+    )
     return None
 
 

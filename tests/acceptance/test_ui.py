@@ -8,6 +8,7 @@ import http.cookiejar
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -32,7 +33,7 @@ pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(240)]
 class Looking:
     """An `et ui` of its own process group, and what it printed."""
 
-    def __init__(self, folder: Path, data: Path, *words: str) -> None:
+    def __init__(self, folder: Path, data: Path, *words: str, **variables: str) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MAPI_")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "expr_tracker", "ui", str(folder), *words],
@@ -41,6 +42,7 @@ class Looking:
                 "PYTHONPATH": str(SOURCE),
                 "PYTHONUNBUFFERED": "1",
                 "XDG_DATA_HOME": str(data),
+                **variables,
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -92,8 +94,8 @@ class Looking:
 def look(tmp_path: Path) -> Iterator[Callable[..., Looking]]:
     begun: list[Looking] = []
 
-    def begin(folder: Path, *words: str) -> Looking:
-        begun.append(Looking(folder, tmp_path / "data", *words))
+    def begin(folder: Path, *words: str, **variables: str) -> Looking:
+        begun.append(Looking(folder, tmp_path / "data", *words, **variables))
         return begun[-1]
 
     yield begin
@@ -187,6 +189,53 @@ def test_of_two_that_begin_at_once_the_second_uses_the_server_of_the_first(
         "only this command.",
         "the server, and nothing of the runs.",
     ]
+
+
+def test_programs_find_the_server_by_the_line_that_is_printed_whatever_else_is_kept(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    folder = tmp_path / "it's here"
+    folder.mkdir()
+    looking = look(folder)
+    line = looking.line("For programs that ask or write to it: ")
+    assert looking.local["token"] not in line
+    profile = tmp_path / "config" / "mapi" / "profile.json"
+    profile.parent.mkdir(parents=True)
+    profile.write_text(json.dumps({"url": "http://127.0.0.1:9", "token": "mapi_other"}))
+    profile.chmod(0o600)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MAPI_")}
+    program = (
+        "import mapi, os; from mapi.config import client_places; assert client_places().profile.is_file()\n"
+        "mapi.Client(project='default').runs.create(name='first'); print(mapi.Client().url)"
+    )
+    done = subprocess.run(
+        ["sh", "-c", f'{line}; exec "$0" -c "$1"', sys.executable, program],
+        env={**kept, "PYTHONPATH": str(SOURCE), "XDG_CONFIG_HOME": str(tmp_path / "config")},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    url = "{0.scheme}://{0.netloc}".format(urlsplit(looking.line("Sign in once: ")))
+    assert (done.stdout.strip(), done.returncode) == (url, 0), done.stderr
+
+
+def test_a_server_that_does_not_start_says_which_copies_may_be_deleted(
+    look: Callable[..., Looking], tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    # The server has said why before.
+    ours = "Error: The server of "
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ("--port", str(taken.getsockname()[1]))
+        looking = look(folder, *words)
+        assert looking.wait() == 1
+        assert f"made the database, delete {looking.home}: " in looking.line(ours)
+        # A home that somebody named may hold more than copies.
+        named = look(folder, *words, MAPI_HOME=str(tmp_path / "home"))
+        assert named.wait() == 1
+        assert named.line(ours).endswith("it says above why.")
 
 
 def test_a_server_that_dies_is_told_and_ends_the_command(

@@ -77,6 +77,7 @@ def command(
                     pause=pause,
                     tell_outage=_tell_outage,
                     tell=_tell,
+                    begun=_tell_watch,
                 )
             return
         with progress_bar("Pushing") as progress:
@@ -105,6 +106,10 @@ def _slept(seconds: float) -> bool:
 
 def _tell_outage(why: str | None) -> None:
     say(f"Waiting: {why}" if why is not None else "Going on.", err=True)
+
+
+def _tell_watch() -> None:
+    say("Watching for rows and runs that come; Ctrl-C ends it.", err=True)
 
 
 def _tell(report: PushReport) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import webbrowser
 from pathlib import Path
@@ -68,6 +69,8 @@ def command(*, directory: Path | None, project: str | None, port: int, no_browse
     def begun(shown: Shown) -> None:
         say(f"The runs below {folder}, live: {shown.url}")
         say(f"Sign in once: {shown.sign_in_url}")
+        found = " ".join(f"{name}={shlex.quote(text)}" for name, text in shown.variables.items())
+        say(f"For programs that ask or write to it: export {found}")
         server = "the server, and nothing of the runs" if shown.is_new else "only this command"
         say(f"Ctrl-C ends {server}.")
         if opens_browser:

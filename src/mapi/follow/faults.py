@@ -11,7 +11,8 @@ from pathlib import Path
 
 from expr_tracker.errors import TrackerError
 from expr_tracker.texts import reason_of, type_name
-from mapi.errors import MapiError
+from mapi.errors import InvalidError, MapiError
+from mapi.sdk.errors import ApiError
 
 __all__ = ["is_foreseen", "said"]
 
@@ -30,4 +31,9 @@ def said(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror}"
+    if isinstance(error, (InvalidError, ApiError)):
+        # Whoever said which project wrote no body that a pointer could lead into.
+        match error.faults:
+            case [fault] if fault.pointer == "/project":
+                return fault.message
     return str(error)

@@ -61,7 +61,7 @@ def push_once(  # noqa: PLR0913 - its parts, given by name
         )
 
 
-def watch(
+def watch(  # noqa: PLR0913 - its parts, given by name
     roots: Sequence[Path],
     *,
     project: str | None,
@@ -69,6 +69,7 @@ def watch(
     pause: Callable[[float], bool],
     tell_outage: Callable[[str | None], object],
     tell: Callable[[PushReport], object],
+    begun: Callable[[], object],
 ) -> None:
     """Deliver what grows at or below folders, new runs too, until ``pause`` says that it is over.
 
@@ -81,6 +82,7 @@ def watch(
         pause: waits for so many seconds; ``True`` ends it.
         tell_outage: hears why nothing gets through for a while, and ``None`` when it does again.
         tell: hears of each run when there is something to say of it.
+        begun: is called once all that is there was looked at, and what comes is waited for.
 
     Raises:
         PlatformError: nobody says where the platform is, or it lets nobody in.
@@ -94,7 +96,10 @@ def watch(
             tell_outage=tell_outage,
         )
         watched = Watch(pusher, client, roots, tell=tell)
-        watched.run(pause)
+        watched.look()
+        if not pause(0.0):
+            begun()
+            watched.run(pause)
         watched.look()
 
 

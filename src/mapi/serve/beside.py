@@ -62,6 +62,8 @@ class Shown:
     """The same, and it signs a browser in, once."""
     is_new: bool
     """Whether the server was started for this, and ends with it."""
+    variables: dict[str, str]
+    """By which programs find the server, also where `mapi login` keeps another: no secret is in them."""
 
 
 def home_beside(directory: Path) -> Path:
@@ -120,7 +122,9 @@ def show(
             ) as client:
                 page = _page(client, directory)
                 link = f"{beside.sign_in_url}&next={quote(page, safe='')}"
-                begun(Shown(server.url + page, link, is_new=process is not None))
+                variables = {"MAPI_HOME": str(home.absolute()), "MAPI_URL": server.url}
+                is_new = process is not None
+                begun(Shown(server.url + page, link, is_new=is_new, variables=variables))
                 patience = _PATIENCE_SECONDS if process is None else math.inf
                 pusher = Pusher(client, patience_seconds=patience, pause=is_over)
                 watch = Watch(pusher, client, [directory], tell=tell)
@@ -226,7 +230,8 @@ def _started(home: Path, port: int) -> Iterator[_Beside]:
         sign_in = _said(process.stdout)
         if sign_in is None:
             raise PlatformError(
-                f"The server of {home} did not start (exit code {process.wait()}); it says above why."
+                f"The server of {home} did not start (exit code {process.wait()}); it says above "
+                f"why.{_way_out(home)}"
             )
         threading.Thread(target=_pass_over, args=(process.stdout,), daemon=True).start()
         found = kept_server(home / "local.json")
@@ -235,6 +240,16 @@ def _started(home: Path, port: int) -> Iterator[_Beside]:
         yield _Beside(found, sign_in, process)
     finally:
         _end(process)
+
+
+def _way_out(home: Path) -> str:
+    """Return what to do with the database of another version; nothing of a home that may hold more than copies."""
+    if homes().named is not None:
+        return ""
+    return (
+        f" Where it says that another version made the database, delete {home}: what the folder's files hold "
+        "is delivered anew. Notes, tags and names that were changed on these pages are lost."
+    )
 
 
 def _command(*words: str) -> list[str]:

@@ -67,7 +67,8 @@ def test_a_project_that_is_not_there_is_one_line_for_its_run(push: Any, tmp_path
     written(tmp_path, "good")
     done = push(str(tmp_path), "--project", "nowhere")
     assert done.exit_code == 1
-    assert "there is no project 'nowhere'" in done.stdout
+    assert ": there is no project 'nowhere' that you can see; make it with `mapi" in done.stdout
+    assert "/project" not in done.stdout
 
 
 def test_a_token_that_is_none_ends_the_command_with_one_line(
