@@ -71,7 +71,7 @@ def _begun(folder: Path) -> subprocess.Popen[str] | None:
     say(f"the pages did not start (exit code {process.wait()}); the examples run without them")
     say(
         f"where it says that another version made the database, delete {home.relative_to(ROOT)}: it holds "
-        "copies, and the notes and tags that were changed on the pages"
+        "copies, and what was made or changed on the pages"
     )
     return None
 

@@ -231,7 +231,9 @@ def test_a_server_that_does_not_start_says_which_copies_may_be_deleted(
         words = ("--port", str(taken.getsockname()[1]))
         looking = look(folder, *words)
         assert looking.wait() == 1
-        assert f"made the database, delete {looking.home}: " in looking.line(ours)
+        said = looking.line(ours)
+        assert f"made the database, delete {looking.home}: " in said
+        assert "what programs wrote to the server itself" in said
         # A home that somebody named may hold more than copies.
         named = look(folder, *words, MAPI_HOME=str(tmp_path / "home"))
         assert named.wait() == 1

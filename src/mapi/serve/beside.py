@@ -1,7 +1,7 @@
 """A server beside a folder of runs, and what delivers them to it, for as long as somebody looks.
 
 The server is `mapi serve` in a process of its own, with a home of its own for each folder: it holds
-copies, and may be deleted while nobody looks. One that runs for the folder already is used and left as it
+copies, and may be deleted while nobody looks, if nothing else was made there. One that runs for the folder already is used and left as it
 is. Where ``MAPI_HOME`` is set, that is the home. A server that was started here ends with us, however we end:
 it stops when its standard input does.
 """
@@ -248,7 +248,8 @@ def _way_out(home: Path) -> str:
         return ""
     return (
         f" Where it says that another version made the database, delete {home}: what the folder's files hold "
-        "is delivered anew. Notes, tags and names that were changed on these pages are lost."
+        "is delivered anew. What is only there is lost: what was made or changed on its pages, and what "
+        "programs wrote to the server itself."
     )
 
 
