@@ -7,7 +7,8 @@ the file it holds open, `descriptor` tells whether that is still ours, `place` o
 it back, `place_watch` sees when it is gone, `backlog` is what waits for it, `pace` decides when it
 buffers, `troubles` is what it says, and `rescue_file` where the lines go that found no room. `parts`
 are what rotation set aside, `part_notes` what a writer remembers of it. `reader` reads whole lines and
-only those, `joined` makes out damaged line ends; `regular` opens what is a regular file; `index` says
+only those, `joined` makes out damaged line ends; `regular` opens what is a regular file, and `enclosure` keeps
+it within one directory for those who hand on what they read; `index` says
 where steps lie, `index_document` is how that is written, and `sidecar` keeps it beside the file, with
 the `checkpoints` that tell a changed byte. `lock` keeps a second writer out of a stream, `holders` says
 who held it, and `thread_locks` are the locks among threads. `journal` holds the open row; `live` is what

@@ -12,6 +12,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.store.enclosure import LeadsOutError, open_enclosed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,13 +30,15 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
 
     Raises:
         IsADirectoryError: it is a directory.
+        LeadsOutError: it lies outside of where this thread reads; see `enclosure`.
         OSError: it cannot be opened, or is a pipe, a socket or a device.
     """
     # Without waiting: of a pipe, `open` itself waits; regular files know no such thing.
     try:
-        fd = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        fd = open_enclosed(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     except OSError as error:
-        if is_from_signal(error) or not flags & os.O_NOFOLLOW or error.errno != errno.ELOOP:
+        is_link = error.errno == errno.ELOOP and not isinstance(error, LeadsOutError)
+        if is_from_signal(error) or not flags & os.O_NOFOLLOW or not is_link:
             raise
         raise OSError(errno.ELOOP, "it is a symbolic link; move it away", str(path)) from None
     try:

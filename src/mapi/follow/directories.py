@@ -11,6 +11,7 @@ from expr_tracker.errors import RunNotFoundError
 from expr_tracker.history.source import beginning_of
 from expr_tracker.history.status import find_runs
 from expr_tracker.store.documents import read_document
+from expr_tracker.store.enclosure import Enclosure
 from expr_tracker.store.files import RunFiles, stream_keys
 from expr_tracker.store.lines import decode_line
 from expr_tracker.store.paths import real_path
@@ -147,7 +148,8 @@ def _text(value: object) -> str:
 def id_at(path: Path) -> str | None:
     """Return the id of the run at a path, or ``None`` where there is none any more."""
     try:
-        return run_directory(path).id
+        with Enclosure(path).held():
+            return run_directory(path).id
     except (OSError, RunNotFoundError):
         return None
 

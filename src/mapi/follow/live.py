@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from expr_tracker.backends.backend import BackendDownError, BackendRefusedError
 from expr_tracker.errors import PlatformError, TrackerError
+from expr_tracker.store.enclosure import Enclosure, LeadsOutError
 from mapi.config import proxy_for
 from mapi.errors import InvalidError, MapiError
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
@@ -82,6 +83,7 @@ class LiveBackend:
         project: str | None = None,
     ) -> None:
         self._path = directory
+        self._enclosure = Enclosure(directory)
         self._keys = tuple(keys)
         try:
             self._client = Client(
@@ -138,6 +140,8 @@ class LiveBackend:
             source.deliver(delivery, lambda _: told())
         except _ENDS_ALL:
             raise
+        except LeadsOutError:
+            self._failed.pop(source, None)  # told by the enclosure
         except Exception as error:  # noqa: BLE001 - on a thread of ours, and told
             # It costs the other files nothing, and is tried again when this one has grown.
             whose = (
@@ -187,7 +191,8 @@ class LiveBackend:
     def remarks(self) -> list[str]:
         """Return what is not there as it stands in the files, and why."""
         of_files = [problem for source in self._sizes for problem in source.problems]
-        problems = [*self._losses.problems, *of_files, *self._failed.values()]
+        outside = map(said, self._enclosure.refused())
+        problems = [*self._losses.problems, *of_files, *self._failed.values(), *outside]
         return [*dict.fromkeys(problems), *self._losses.sentences()]
 
     def _opened(self) -> tuple[Delivery, Sources]:
@@ -195,8 +200,7 @@ class LiveBackend:
             raise BackendDownError("the run was not reached")
         return self._delivery, self._sources
 
-    @staticmethod
-    def _asked(request: Callable[[], _Answer]) -> _Answer:
+    def _asked(self, request: Callable[[], _Answer]) -> _Answer:
         """Return what a request brings; what it raises is said in the words of a backend.
 
         Raises:
@@ -204,7 +208,8 @@ class LiveBackend:
             BackendDownError: the same may work in a moment.
         """
         try:
-            return request()
+            with self._enclosure.held():
+                return request()
         except UnreachableError as error:
             cause = error.__cause__
             wait_seconds = getattr(cause, "retry_after_seconds", None) or 0.0

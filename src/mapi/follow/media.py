@@ -216,7 +216,9 @@ class MediaSource(LineFileSource):
             )
         except (NoContentError, RefusedError) as error:
             if isinstance(error, UnreadableError):
-                self.problems.append(f"{label}: {error}; it is left out until a push with --again")
+                problem = f"{label}: {error}; it is left out until a push with --again"
+                if problem not in self.problems:
+                    self.problems.append(problem)
             else:
                 is_refused = isinstance(error, RefusedError)
                 losses.add(label, self.what, f"refused: {error}" if is_refused else str(error))

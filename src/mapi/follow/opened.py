@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.history.status import status_of
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.store.enclosure import LeadsOutError
 from mapi.errors import MapiError
 from mapi.follow.deliveries import RejectedError, UnreachableError
 from mapi.follow.faults import is_foreseen, said
@@ -135,6 +136,8 @@ class OpenedRun:
         except Exception as error:
             if is_from_signal(error):
                 raise
+            if isinstance(error, LeadsOutError):
+                return None  # whoever holds the reading within the directory tells
             self.is_refused = self.is_refused or isinstance(error, MapiError)
             whose = (
                 source.key.label if is_foreseen(error) else f"{source.key.label}, {source.file}"

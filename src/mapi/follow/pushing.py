@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from expr_tracker.errors import RunNotFoundError, TrackerError
 from expr_tracker.interruption import is_from_signal
+from expr_tracker.store.enclosure import Enclosure
 from mapi.follow.deliveries import Delivery, RejectedError, UnreachableError
 from mapi.follow.directories import find_directories, id_at, run_directory
 from mapi.follow.faults import said
@@ -59,6 +60,7 @@ class Pusher:
         self._pause = pause
         self._paths: dict[str, Path] = {}
         self._opened: dict[Path, OpenedRun] = {}
+        self._enclosures: dict[Path, Enclosure] = {}
 
     def push_run(self, path: Path, told: Callable[[int], object]) -> PushReport:
         """Deliver what is there of a run and not on the platform.
@@ -73,11 +75,13 @@ class Pusher:
         """
         losses = Losses()
         report = PushReport(path, problems=losses.problems)
+        enclosure = self._enclosures.setdefault(path, Enclosure(path))
         try:
-            opened = self._opened.get(path)
-            if opened is None:
-                opened = self._opened[path] = self._open(path, losses)
-            opened.deliver(told)
+            with enclosure.held():
+                opened = self._opened.get(path)
+                if opened is None:
+                    opened = self._opened[path] = self._open(path, losses)
+                opened.deliver(told)
             report = opened.report()
             if opened.is_refused:
                 self._opened.pop(path)
@@ -89,6 +93,8 @@ class Pusher:
             # The next time it is opened anew: the run may be gone there, or another one here.
             self._opened.pop(path, None)
             losses.fail(said(error))
+        outside = map(said, enclosure.refused())
+        report.problems = [*dict.fromkeys([*report.problems, *outside])]
         return report
 
     def _open(self, path: Path, losses: Losses) -> OpenedRun:

@@ -11,6 +11,7 @@ from expr_tracker.history.attempts import told_attempts
 from expr_tracker.history.location import producers_of
 from expr_tracker.history.progress import Progress, size_bytes
 from expr_tracker.history.source import Source
+from expr_tracker.store.enclosure import Enclosure
 from expr_tracker.store.files import RunFiles, StreamKey, stream_keys
 from mapi.filters import attribute
 from mapi.follow.directories import run_directory
@@ -22,7 +23,7 @@ from mapi.follow.proof.lines import compare_lines, output_lines, row_lines
 from mapi.follow.proof.media import compare_media
 from mapi.follow.proof.points import PointProof, names_by_writer
 from mapi.follow.proof.spans import compare_spans
-from mapi.follow.proof.unread import unread_files
+from mapi.follow.proof.unread import not_compared, unread_files
 from mapi.sdk.errors import SchemaInvalidError
 from mapi.series.names import check_title
 from mapi.wire.times import time_to_us
@@ -85,6 +86,15 @@ def prove(
         ApiError: the platform refuses a question.
         ConnectionFailedError: it does not answer.
     """
+    enclosure = Enclosure(path)
+    with enclosure.held():
+        proof = _prove(client, path, progress=progress)
+    outside = (not_compared(error) for error in enclosure.refused())
+    proof.problems = [*dict.fromkeys([*proof.problems, *outside])]
+    return proof
+
+
+def _prove(client: Client, path: Path, *, progress: Callable[[int, int], object] | None) -> Proof:
     producers = producers_of(path, "*")
     directory = run_directory(path)
     project = client.project or client.session().project or directory.project

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from expr_tracker.history.configuration import config_of
 from expr_tracker.store.documents import read_document
+from expr_tracker.store.enclosure import leads_out
 from expr_tracker.store.files import RunFiles
 from expr_tracker.store.summary_document import read_summary
 from mapi.errors import InvalidError
@@ -19,7 +20,7 @@ from mapi.follow.texts import plain_value
 from mapi.sdk.calls import Producer
 from mapi.sdk.errors import NotFoundError
 from mapi.series.config_leaves import leaves_from_config
-from mapi.series.name_map import series_from_name, with_writer
+from mapi.series.name_map import series_from_name, with_writer, writer_from_labels
 from mapi.series.names import canonical_labels, check_param
 from mapi.wire.values import value_from_wire
 
@@ -63,6 +64,9 @@ def compare_documents(
     for key in keys:
         files = RunFiles(directory, key)
         for name, path in (("config", files.config), ("environment", files.environment)):
+            if leads_out(path):
+                read_document(path)  # refused, and told so
+                continue
             with differences.part(path.name):
                 proof.compare_document(name, read_document(path), key)
         summary = read_summary(files.summary)
@@ -78,10 +82,17 @@ def compare_documents(
         tags |= of_pins
         for reason in changes:
             differences.note("pin", reason)
+    # What a summary says that is not read is not known: nothing of it is extra.
+    unknown = {
+        (key.stream or "", key.rank) for key in keys if leads_out(RunFiles(directory, key).summary)
+    }
+    known = [one for one in scalars if writer_from_labels(one.labels) not in unknown]
     with differences.part("pins"):
-        proof.compare_pins(pins, scalars)
+        proof.compare_pins(pins, known)
         proof.compare_tags(tags)
     with differences.part("params"):
+        if any(leads_out(RunFiles(directory, key).config) for key in keys):
+            return
         older = [one for key in keys for one in _replaced(RunFiles(directory, key).config)]
         proof.compare_params(config_of(directory), older)
 

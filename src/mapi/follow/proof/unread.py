@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from expr_tracker.errors import TrackerError
@@ -13,12 +14,11 @@ from expr_tracker.store.reader import LineFile
 from mapi.follow.faults import said
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from expr_tracker.store.enclosure import LeadsOutError
     from expr_tracker.store.files import LineKind, StreamKey
     from mapi.follow.proof.differences import Differences
 
-__all__ = ["Unread", "unread_files"]
+__all__ = ["Unread", "not_compared", "unread_files"]
 
 
 class Unread:
@@ -53,6 +53,11 @@ def unread_files(directory: Path, differences: Differences) -> Unread:
                 differences.problems.append(f"{path.name}: not compared: {said(error)}")
         found[kind] = frozenset(refused)
     return Unread(found)
+
+
+def not_compared(error: LeadsOutError) -> str:
+    """Return how the comparison tells of a file that is not the run's, so that nothing of it was read."""
+    return f"{Path(error.filename).name}: not compared: {said(error)}"
 
 
 def _open(path: Path, key: StreamKey, kind: LineKind) -> None:
