@@ -34,8 +34,6 @@ def make(api: mapi.Client, name: str, *, lr: float, loss: float) -> str:
 
 
 def opened(view: View, api: mapi.Client, ids: list[str], more: str = "") -> None:
-    # A run without an environment has none to read.
-    view.expected_statuses.add(404)
     view.open(f"/compare?ids={','.join(ids)}&project={api.project}{more}")
 
 
@@ -92,12 +90,52 @@ def test_a_run_is_taken_out_and_added_by_a_part_of_its_name(view: View, api: map
     assert ids[2] in page.url
 
 
+def test_a_run_that_is_called_as_one_that_is_compared_is_offered_with_its_ending(
+    view: View, api: mapi.Client
+) -> None:
+    ids = [make(api, name, lr=0.1, loss=0.5) for name in ("same", "other", "same")]
+    opened(view, api, ids[:2])
+    view.page.get_by_role("combobox", name="Add a run").fill("same")
+    option = view.page.get_by_role("option", name=re.compile("same"))
+    expect(option).to_contain_text(f"…{ids[2][-4:]}")
+
+
+def test_a_series_of_a_long_name_leaves_the_page_its_width_and_is_cut_with_a_mark(
+    open_view: Callable[..., View], api: mapi.Client
+) -> None:
+    key, labels = "m" * 64, {"raw": "s" * 150}
+    ids = []
+    for at in range(6):
+        with api.runs.create(name=f"run {at}") as run:
+            for step in range(3):
+                run.log({"n": at + step}, step=step)
+                if at > 0:
+                    run.log({key: at - step}, step=step, labels=labels)
+        ids.append(run.id)
+    for look in (Look("light"), Look("dark", 390, 844)):
+        view = open_view(look)
+        opened(view, api, ids, "&plot=scatter")
+        page = view.page
+        title = page.get_by_role("figure", name=key).get_by_role("heading")
+        expect(title).to_have_css("display", "block")
+        expect(title).to_have_css("padding-left", "0px")
+        expect(title).to_have_css("text-overflow", "ellipsis")
+        expect(page.get_by_role("img", name=re.compile("a point for each run"))).to_be_visible()
+        view.check_width()
+        # The keyboard leaves nothing behind the runs, which stay at the head.
+        assert (
+            page.evaluate("getComputedStyle(document.documentElement).scrollPaddingTop") == "96px"
+        )
+        view.shoot("long")
+
+
 def test_what_cannot_be_compared_is_named_and_the_rest_is_compared(
     view: View, api: mapi.Client
 ) -> None:
     ids = [make(api, name, lr=len(name), loss=0.5) for name in ("a", "bb", "in the trash")]
     api.runs.delete(ids[2])
     missing = "run_01a22d2a-0658-7e53-953f-1e24118ff9aa"
+    view.expected_statuses.add(404)
     opened(view, api, [*ids, missing])
     page = view.page
     expect(page.get_by_text("There is no such run")).to_be_visible()
@@ -112,6 +150,7 @@ def test_a_run_that_is_deleted_for_good_meanwhile_is_said_to_be_gone_and_is_take
     view: View, api: mapi.Client
 ) -> None:
     ids = [make(api, name, lr=len(name), loss=0.5) for name in ("a", "bb", "doomed")]
+    view.expected_statuses.add(404)
     opened(view, api, ids)
     page = view.page
     heads = heads_of(page).get_by_role("listitem")
@@ -133,6 +172,7 @@ def test_the_last_but_one_is_heard_of_too_when_it_is_deleted_for_good(
     view: View, api: mapi.Client
 ) -> None:
     ids = [make(api, name, lr=len(name), loss=0.5) for name in ("stays", "doomed")]
+    view.expected_statuses.add(404)
     api.runs.delete(ids[1])
     opened(view, api, ids)
     page = view.page

@@ -340,6 +340,14 @@ def test_a_small_curve_that_could_not_be_read_says_so(view: View, api: mapi.Clie
     )
 
 
+def test_the_program_for_a_project_that_begins_as_an_option_does_runs(
+    view: View, api: mapi.Client
+) -> None:
+    view.expected_statuses.add(422)
+    page = view.open(f"/runs?{urlencode({'project': '-' + str(api.project)})}")
+    expect(page.get_by_text(f"mapi projects create -- -{api.project}")).to_be_visible()
+
+
 def test_a_project_that_is_not_there_is_told_and_others_are_offered(
     every_view: View, api: mapi.Client
 ) -> None:
@@ -389,6 +397,11 @@ def test_a_table_that_goes_on_to_the_right_shows_it_until_its_end(
     expect(row(page, "first")).to_be_visible()
     shade = page.locator("[data-more=right]")
     expect(shade).to_have_count(1)
+    # It ends with the rows, not with the box.
+    rows, cut = row(page, "first").bounding_box(), shade.bounding_box()
+    assert rows is not None
+    assert cut is not None
+    assert cut["y"] + cut["height"] <= rows["y"] + 4 * rows["height"]
     grid(page).evaluate("(table) => table.scrollTo({ left: table.scrollWidth })")
     expect(shade).to_have_count(0)
 

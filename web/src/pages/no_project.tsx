@@ -67,5 +67,7 @@ export function OtherProjects(props: { project: string }): ReactElement | null {
 }
 
 function inShell(text: string): string {
-  return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  const word = PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  // What begins as an option does is none.
+  return text.startsWith("-") ? `-- ${word}` : word;
 }

@@ -14,14 +14,17 @@ export const shadedFrame = classes.frame ?? "";
 /** Stands behind the scroller, in an element that is as large as it. */
 export function MoreRight(props: { scroller: RefObject<HTMLElement | null> }): ReactElement | null {
   const { scroller } = props;
-  /** How far from the edge it stands: the bar that scrolls down is beside it. Null: all is in sight. */
-  const [right, setRight] = useState<number | null>(null);
+  /** Null: all is in sight. */
+  const [place, setPlace] = useState<Place | null>(null);
   useEffect(() => {
     const element = scroller.current;
     if (element === null) return;
     const look = (): void => {
       const hidden = element.scrollWidth - element.clientWidth - element.scrollLeft;
-      setRight(hidden > SLACK_PX ? element.offsetWidth - element.clientWidth : null);
+      const next = hidden > SLACK_PX ? placeIn(element) : null;
+      setPlace((last) =>
+        last?.right === next?.right && last?.height === next?.height ? last : next,
+      );
     };
     const observer = new ResizeObserver(look);
     observer.observe(element);
@@ -32,7 +35,21 @@ export function MoreRight(props: { scroller: RefObject<HTMLElement | null> }): R
       element.removeEventListener("scroll", look);
     };
   }, [scroller]);
-  return right === null ? null : (
-    <div className={classes.shade} data-more="right" style={{ right }} />
-  );
+  return place === null ? null : <div className={classes.shade} data-more="right" style={place} />;
+}
+
+interface Place {
+  /** How far from the edge it stands: the bar that scrolls down is beside it. */
+  right: number;
+  /** As high as what is cut: a table of three rows may stand in a box as high as the window. */
+  height: number;
+}
+
+function placeIn(scroller: HTMLElement): Place {
+  const { top } = scroller.getBoundingClientRect();
+  const ends = [...scroller.children].map((child) => child.getBoundingClientRect().bottom - top);
+  return {
+    right: scroller.offsetWidth - scroller.clientWidth,
+    height: Math.min(scroller.clientHeight, Math.ceil(Math.max(0, ...ends))),
+  };
 }

@@ -1,13 +1,14 @@
 /** The box that finds another run and takes it into the comparison. */
 import { Select } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api, bodyOf } from "@/api/client";
 import { ago } from "@/base/times";
 import { findFilter } from "@/pages/compare/finding";
 import classes from "@/pages/compare/compare.module.css";
 import { calledRuns, shortName } from "@/pages/compare/names";
+import { runQuery } from "@/state/run";
 
 const SHOWN = 20;
 const WAIT_MS = 200;
@@ -41,15 +42,18 @@ export function AddRun(props: {
       return { runs: bodyOf(answer).runs, time: Date.now() };
     },
   });
-  const options = (found.data?.runs ?? [])
-    .filter(({ id }) => !ids.includes(id))
-    .slice(0, SHOWN)
-    .map((run, at, all) => {
-      const called = calledRuns(all)[at] ?? { name: run.id, ending: "" };
-      const age = ago(run.created, found.data?.time ?? 0);
-      // A name may be written from right to left: what stands beside it is not.
-      return { value: run.id, label: `\u2068${shortName(called, LETTERS)}\u2069 · ${age}` };
-    });
+  // The page reads them; here what it has read is looked at.
+  const compared = useQueries({
+    queries: ids.map((id) => ({ ...runQuery(id), enabled: false })),
+  }).flatMap(({ data }) => data ?? []);
+  const offered = (found.data?.runs ?? []).filter(({ id }) => !ids.includes(id)).slice(0, SHOWN);
+  const called = calledRuns([...offered, ...compared]);
+  const options = offered.map((run, at) => {
+    const name = shortName(called[at] ?? { name: run.id, ending: "" }, LETTERS);
+    const age = ago(run.created, found.data?.time ?? 0);
+    // A name may be written from right to left: what stands beside it is not.
+    return { value: run.id, label: `\u2068${name}\u2069 · ${age}` };
+  });
   return (
     <Select
       className={classes.add}
