@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import asdict
+
 from mapi.errors import Fault, InvalidError
-from mapi.sdk.arguments import rows_of, shown, text_of, whole_or_none
+from mapi.sdk.arguments import items_of, mapping_of, rows_of, shown, text_of, whole_or_none
 from mapi.sdk.calls import encoded
 from mapi.sdk.checks import checked, checked_time, now_us, plain, raise_any, time_text
 from mapi.series.names import check_key, check_labels, check_log_message
 from mapi.wire.decoding import BATCH_BYTES_MAX, decode, pointer
-from mapi.wire.metrics import MetricsBody, check_numbering
+from mapi.wire.metrics import MetricsBody, SeriesColumns, check_numbering
 from mapi.wire.notes import SpanRow
 from mapi.wire.times import check_time_ns, check_time_us, time_from_us
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mapi.sdk.calls import Producer
-    from mapi.wire.metrics import SeriesColumns
 
 __all__ = [
     "Place",
@@ -27,6 +28,7 @@ __all__ = [
     "checked_lines",
     "checked_points",
     "checked_spans",
+    "columns_of",
     "place_and_producer",
     "query_of_place",
 ]
@@ -114,6 +116,24 @@ def checked_points(series: Sequence[SeriesColumns], about: Mapping[str, Any]) ->
     body = encoded({"series": sent, **about})
     decode(body, MetricsBody, bytes_max=BATCH_BYTES_MAX)
     return body
+
+
+def columns_of(series: object) -> list[SeriesColumns]:
+    """Return series in columns, of which each may be written as a mapping.
+
+    Raises:
+        InvalidError: something in them is of another kind; with the faults that the server would answer.
+    """
+    items = items_of(series)
+    if items is None:
+        what = f"{shown(series)} is no list of series: write [{{'key': ..., 'values': [...]}}]"
+        raise InvalidError(Fault("/series", what))
+    rows = [
+        asdict(one) if isinstance(one, SeriesColumns) else mapping_of(one, at=f"/series/{at}")
+        for at, one in enumerate(items)
+    ]
+    body = checked({"series": rows}, MetricsBody, bytes_max=BATCH_BYTES_MAX)
+    return decode(body, MetricsBody, bytes_max=BATCH_BYTES_MAX).series or []
 
 
 def _series_fault(at: int, one: SeriesColumns) -> Fault | None:

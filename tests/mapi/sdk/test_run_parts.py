@@ -56,6 +56,22 @@ def test_each_producer_has_steps_and_documents_of_its_own(asking: Asking) -> Non
         asking("runs.put_config", run, {"a": "x" * (1 << 20)})
 
 
+def test_series_of_a_request_are_written_as_mappings(asking: Asking) -> None:
+    run = asking("runs.create")
+    columns = [
+        {"key": "loss", "labels": {"split": "eval"}, "steps": [0, 1], "values": [1.5, "NaN"]},
+        {"name": "Loss / train", "values": [2]},
+    ]
+    assert asking("runs.log_columns", run, columns, producer=DATA).accepted == 3
+    own = {"stream": "data", "rank": "3"}
+    found = asking("runs.points", run, "loss", labels={"split": "eval", **own})
+    assert str(found.values) == "[1.5, nan]"
+    (foreign,) = [one for one in asking("runs.metrics", run) if one.key != "loss"]
+    assert (foreign.last_value, foreign.count) == (2.0, 1)
+    with pytest.raises(mapi.InvalidError, match="times"):
+        asking("runs.log_columns", run, [{"key": "a", "values": [1], "times": [5]}])
+
+
 @pytest.mark.parametrize(
     ("producer", "pointer"),
     [

@@ -22,7 +22,7 @@ from mapi.sdk.checks import (
 from mapi.sdk.pacing import AsyncNesting, AsyncTurn
 from mapi.sdk.points import PointBuffer, added_counts, checked_column, column_of
 from mapi.sdk.pulse import Pulse
-from mapi.sdk.queueing import checked_lines, checked_points, checked_spans
+from mapi.sdk.queueing import checked_lines, checked_points, checked_spans, columns_of
 from mapi.sdk.synchronous.transport import Transport as ThreadTransport
 from mapi.wire.decoding import BATCH_BYTES_MAX
 from mapi.wire.metrics import BatchAnswer
@@ -143,7 +143,11 @@ class AsyncRunLog(AsyncResource):
         return await self._log_points(id_of(run), buffer, producer)
 
     async def log_columns(
-        self, run: Named, series: Sequence[SeriesColumns], *, producer: Producer | None = None
+        self,
+        run: Named,
+        series: Sequence[SeriesColumns | Mapping[str, Any]],
+        *,
+        producer: Producer | None = None,
     ) -> BatchAnswer:
         """Log points of several series in columns, in one request; those without steps are scalars.
 
@@ -152,7 +156,9 @@ class AsyncRunLog(AsyncResource):
 
         Args:
             run: where.
-            series: at most 50 000 points.
+            series: each a mapping with ``key`` or ``name``, ``values`` (numbers, or "NaN", "Infinity",
+                "-Infinity") and, if wanted, ``labels``, ``steps`` and ``times`` in microseconds since
+                1970; at most 50 000 points.
             producer: who of the run writes, where it has several.
 
         Raises:
@@ -163,7 +169,7 @@ class AsyncRunLog(AsyncResource):
         about: dict[str, Any] = {"stream": known.stream, "rank": known.rank}
         if known.attempt is not None:
             about["attempt"] = known.attempt
-        body = checked_points(series, about)
+        body = checked_points(columns_of(series), about)
         return await self._post("runs", id_of(run), "metrics", answer=BatchAnswer, body=body)
 
     async def _log_points(

@@ -23,7 +23,7 @@ from mapi.sdk.checks import (
 from mapi.sdk.pacing import Nesting, Turn
 from mapi.sdk.points import PointBuffer, added_counts, checked_column, column_of
 from mapi.sdk.pulse import Pulse
-from mapi.sdk.queueing import checked_lines, checked_points, checked_spans
+from mapi.sdk.queueing import checked_lines, checked_points, checked_spans, columns_of
 from mapi.sdk.synchronous.resource import Resource
 from mapi.sdk.synchronous.transport import Transport as ThreadTransport
 from mapi.wire.decoding import BATCH_BYTES_MAX
@@ -145,7 +145,11 @@ class RunLog(Resource):
         return self._log_points(id_of(run), buffer, producer)
 
     def log_columns(
-        self, run: Named, series: Sequence[SeriesColumns], *, producer: Producer | None = None
+        self,
+        run: Named,
+        series: Sequence[SeriesColumns | Mapping[str, Any]],
+        *,
+        producer: Producer | None = None,
     ) -> BatchAnswer:
         """Log points of several series in columns, in one request; those without steps are scalars.
 
@@ -154,7 +158,9 @@ class RunLog(Resource):
 
         Args:
             run: where.
-            series: at most 50 000 points.
+            series: each a mapping with ``key`` or ``name``, ``values`` (numbers, or "NaN", "Infinity",
+                "-Infinity") and, if wanted, ``labels``, ``steps`` and ``times`` in microseconds since
+                1970; at most 50 000 points.
             producer: who of the run writes, where it has several.
 
         Raises:
@@ -165,7 +171,7 @@ class RunLog(Resource):
         about: dict[str, Any] = {"stream": known.stream, "rank": known.rank}
         if known.attempt is not None:
             about["attempt"] = known.attempt
-        body = checked_points(series, about)
+        body = checked_points(columns_of(series), about)
         return self._post("runs", id_of(run), "metrics", answer=BatchAnswer, body=body)
 
     def _log_points(self, run: str, buffer: PointBuffer, producer: Producer | None) -> BatchAnswer:
