@@ -91,12 +91,12 @@ def command(
                 reports=reports,
             )
     except PlatformError as error:
-        for report in reports:
-            _tell(report)
+        # Where nothing got through, the error says it of all of them.
+        if any(report.run is not None for report in reports):
+            _tell_all(reports)
         raise _PushFailure(str(error)) from error
-    for report in reports:
-        _tell(report)
-    _end(reports)
+    if _tell_all(reports):
+        click.get_current_context().exit(1)
 
 
 def _slept(seconds: float) -> bool:
@@ -128,8 +128,11 @@ def _spelled(counts: Mapping[str, int]) -> str:
     return ", ".join(counted(count, what) for what, count in counts.items() if count)
 
 
-def _end(reports: Sequence[PushReport]) -> None:
+def _tell_all(reports: Sequence[PushReport]) -> bool:
+    """Tell what became of the runs; return whether one is not whole."""
+    for report in reports:
+        _tell(report)
     bad = [str(report.path) for report in reports if report.problems]
     if bad:
         say(f"Not whole on the platform: {', '.join(bad)}", err=True)
-        click.get_current_context().exit(1)
+    return bool(bad)

@@ -47,7 +47,7 @@ def push_once(  # noqa: PLR0913 - its parts, given by name
         pause: waits for so many seconds; ``True`` ends the patience with a server that is not there.
         tell_outage: hears why nothing gets through for a while, and ``None`` when it does again.
         progress: hears of the bytes that are done, and of those there are.
-        reports: takes each report in: those before an error are known.
+        reports: takes each report in; before an error it has those of the runs that it kept too.
 
     Raises:
         PlatformError: nobody says where the platform is, it does not answer, or lets nobody in.

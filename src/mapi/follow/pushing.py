@@ -97,6 +97,13 @@ class Pusher:
         report.problems = [*dict.fromkeys([*report.problems, *outside])]
         return report
 
+    def broken_off(self, path: Path) -> PushReport:
+        """Return what had become of a run when an error ended all of it."""
+        opened = self._opened.get(path)
+        report = PushReport(path) if opened is None else opened.report()
+        report.problems = [*report.problems, "broken off"]
+        return report
+
     def _open(self, path: Path, losses: Losses) -> OpenedRun:
         directory = run_directory(path)
         for change in directory.changes:
@@ -134,7 +141,7 @@ def push(
         pusher: delivers them.
         roots: the folders.
         progress: hears of the bytes that are done, and of those there are.
-        reports: takes each report in, so that those before an error are known.
+        reports: takes each report in; before an error it has those of the runs that it kept too.
 
     Returns:
         A report for each run, in the order of their folders, and for each folder that holds none.
@@ -153,13 +160,19 @@ def push(
         except (TrackerError, OSError) as error:
             reports.append(PushReport(root, problems=[said(error)]))
     total, done = sum(size for _, size in found), 0
-    for path, size in found:
+    for at, (path, size) in enumerate(found):
 
         def told(more: int, begun: int = done) -> None:
             if progress is not None:
                 progress(min(begun + more, total), total)
 
-        reports.append(pusher.push_run(path, told))
+        try:
+            reports.append(pusher.push_run(path, told))
+        except (RejectedError, UnreachableError):
+            reports.append(pusher.broken_off(path))
+            left = [later for later, _ in found[at + 1 :]]
+            reports.extend(PushReport(later, problems=["not looked at"]) for later in left)
+            raise
         done += size
     return reports
 

@@ -19,8 +19,10 @@ from mapi.sdk.errors import PreconditionFailedError
 from mapi.wire.enums import RunStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from expr_tracker.store.index import Attempt
     from mapi.follow.deliveries import Delivery
     from mapi.follow.directories import RunDirectory
     from mapi.sdk.synchronous.runs import Runs
@@ -63,6 +65,12 @@ def settle_status(delivery: Delivery, path: Path) -> str:
         # Behind the version: of several processes that end at once, one saw all ends before it asked.
         status = status_of(path)
         if facts.status.value == status and not _has_other_end(facts, path):
+            break
+        if status not in {"running", facts.status.value} and _has_later_end(facts, path):
+            delivery.losses.note(
+                f"it ended on the platform after all that these files have, and stays "
+                f"{facts.status.value} there; here it is {status}"
+            )
             break
         wanted = status
         if facts.status is RunStatus.CANCELLED and status != "cancelled":
@@ -112,14 +120,40 @@ def _has_other_end(facts: RunFacts, path: Path) -> bool:
     return is_taken and facts.finished != finished
 
 
+def _has_later_end(facts: RunFacts, path: Path) -> bool:
+    """Say whether a run ended there after all that the files tell of: they are a part of it, or a copy.
+
+    One that was taken up again here began after that end, or has the end before that beginning.
+    """
+    if facts.status.value not in ENDS or facts.finished is None:
+        return False
+    if facts.status is RunStatus.CANCELLED and facts.reason != AS_FILES_SAY:
+        return False
+    times = [
+        instant_of(time)
+        for attempts in _attempts_of(path)
+        for attempt in attempts
+        for time in (attempt.time, attempt.end_time)
+    ]
+    newest = max((one for one in times if one is not None), default=None)
+    # A clock that was set back behind the beginning says nothing.
+    return newest is not None and (facts.started or facts.created) <= newest < facts.finished
+
+
 def end_of(path: Path) -> float | None:
     """Return when the last of a run's producers ended, in Unix seconds, of those that can be read."""
-    ends = []
+    ends = [attempts[-1].end_time for attempts in _attempts_of(path)]
+    return max((one for one in ends if one is not None), default=None)
+
+
+def _attempts_of(path: Path) -> Iterator[list[Attempt]]:
+    """Iterate over the attempts of each of a run's producers, of those that can be read."""
     for producer in producers_of(path, "*"):
         try:
             with Source.offline(producer) as source:
-                ends.append(told_attempts(producer, source)[-1].end_time)
+                found = told_attempts(producer, source)
         except (OSError, TrackerError) as error:
             if is_from_signal(error):
                 raise
-    return max((one for one in ends if one is not None), default=None)
+        else:
+            yield found

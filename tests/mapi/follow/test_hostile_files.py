@@ -513,6 +513,36 @@ def test_what_became_of_the_runs_before_a_server_that_lets_nobody_in_is_told(
     assert "the token is over" in done.output
 
 
+def test_a_token_that_ends_amid_a_push_of_several_runs_leaves_none_of_them_unnamed(
+    api: mapi.Client, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [handmade(tmp_path, [row(0, loss=1.0)], name=name) for name in ("a", "b", "c")]
+    token = api.tokens.create("t", ["admin"])
+    push_run = Pusher.push_run
+
+    def revoked(pusher: Pusher, path: Path, told: Any) -> Any:
+        def revoke(done: int) -> None:
+            if path == paths[1]:
+                api.tokens.revoke(token.id)
+            told(done)
+
+        return push_run(pusher, path, revoke)
+
+    monkeypatch.setattr(Pusher, "push_run", revoked)
+    monkeypatch.setenv("MAPI_URL", url)
+    monkeypatch.setenv("MAPI_TOKEN", token.token)
+    done = CliRunner().invoke(main, ["push", *map(str, paths)])
+    assert done.exit_code == 1
+    first, second, third = paths
+    assert f"{first}: lost, run_" in done.stdout
+    assert f"{second}: " in done.stdout
+    assert "  wrong: broken off" in done.stdout
+    assert f"{third}: not looked at" in done.stdout
+    bad, error = done.stderr.splitlines()
+    assert bad == f"Not whole on the platform: {second}, {third}"
+    assert error.startswith("Error: ")
+
+
 def test_a_damaged_line_beside_the_metrics_is_told_by_the_push_and_by_the_proof(
     api: mapi.Client, pushed: Push, tmp_path: Path
 ) -> None:
