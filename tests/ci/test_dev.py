@@ -44,6 +44,17 @@ def test_a_run_that_selected_nothing_counts_nothing(tmp_path: Path) -> None:
     assert tally_of(tmp_path / "missing.xml", 5) == Tally()
 
 
+def done_with(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that finds what dev.py is made of."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".ci")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "last_line", "code"),
     [
@@ -70,13 +81,7 @@ def test_the_last_line_adds_every_depth_up(
         f"sys.exit(tests.run_tests(Path(sys.executable), {[str(tmp_path), *arguments]}, "
         "coverage=False))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(ROOT / ".ci")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = done_with(program)
     assert done.stdout.splitlines()[-1] == last_line, done.stdout + done.stderr
     assert done.returncode == code
 
@@ -105,13 +110,7 @@ def test_a_run_without_arguments_leaves_nothing_out_and_asks_a_database_twice(
         f"beside.ROOT = environment.ROOT = Path({str(tmp_path)!r})\n"
         "sys.exit(tests.run_tests(Path(sys.executable), [], coverage=False))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(ROOT / ".ci")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = done_with(program)
     assert done.stdout.splitlines()[-1] == "6 passed, 5 failed, 1 skipped", done.stdout
     assert done.returncode == 1
     told = [line for line in done.stderr.splitlines() if line.startswith("dev: failed: ")]
